@@ -10,6 +10,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "conformance")]
@@ -164,6 +165,56 @@ class Isolation(unittest.TestCase):
             self.assertEqual((answer["stage"], answer["message"].split()[0]), ("crash", "SIGABRT"))
             self.assertEqual(server.server.pid, pid)
         server.close()
+
+
+class Workers(unittest.TestCase):
+    """Which child runs a program: children are played by answers, those of a new child and of one that has run others."""
+
+    def play(self, requests, first="ok", later="ok"):
+        born = []
+
+        class Child:
+            def __init__(self):
+                born.append(self)
+                self.count = 0
+
+            def run(self, request):
+                self.count += 1
+                return {"stage": first if self.count == 1 else later, "message": "words"}
+
+            def end(self):
+                pass
+
+        real, runtime.Worker = runtime.Worker, Child
+        try:
+            workers = runtime.Workers()
+            return [workers.run(r) for r in requests], len(born)
+        finally:
+            runtime.Worker = real
+
+    def test_one_child_while_all_is_well(self):
+        answers, born = self.play([{}] * 5)
+        self.assertEqual(([a["stage"] for a in answers], born), (["ok"] * 5, 1))
+        self.assertEqual(self.play([{}] * (runtime.LIFE + 1))[1], 2)
+
+    def test_timed_programs_have_their_own(self):
+        self.assertEqual(self.play([{"repeat": 9}, {"threads": 1}, {}])[1], 3)
+
+    def test_what_fails_in_a_new_child_fails(self):
+        answers, born = self.play([{}] * 2, first="run", later="ok")
+        self.assertEqual(([a["message"] for a in answers], born), (["words"] * 2, 2))
+
+    def test_what_fails_only_behind_others_fails(self):
+        answers, _ = self.play([{}] * 2, later="mismatch")
+        self.assertEqual([a["stage"] for a in answers], ["ok", "mismatch"])
+        self.assertIn("after 1 other programs: words", answers[1]["message"])
+
+    def test_the_answer_of_a_new_child_counts(self):
+        workers = runtime.Workers()
+        workers.worker = types.SimpleNamespace(count=7, run=lambda request: {"stage": "crash", "message": "old"}, end=lambda: None)
+        with unittest.mock.patch.object(workers, "alone", lambda request: {"stage": "run", "message": "new"}):
+            self.assertEqual(workers.run({})["message"], "new")
+        self.assertIsNone(workers.worker)
 
 
 class Bomb:
