@@ -99,6 +99,8 @@ def in_child(request):
 def serve():
     out = os.fdopen(os.dup(1), "w")  # what runtimes print goes elsewhere
     os.dup2(2, 1)
+    import runtime
+    runtime.without_exporter()
     import executorch.runtime  # noqa: F401
     import onnxruntime  # noqa: F401
     import torch  # noqa: F401

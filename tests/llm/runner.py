@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE]
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
 CONTEXT, PREFILL, TOKENS = 128, 16, 24
 PROMPTS = ["a big cat sat on", "then one red dog ran over his log, while two", "every bird can sing; no fish will. snow is"]
@@ -30,6 +30,8 @@ VARIANTS = {"portable": [], "xnnpack": ["--backend", "xnnpack"],
 
 def load_runner():
     """The runner's module, without the package around it, which wants transformers."""
+    import runtime
+    runtime.without_exporter()
     from executorch.extension.pybindings import portable_lib  # noqa: F401  (registers the kernels)
     import executorch.extension.llm as llm
     folder = os.path.join(list(llm.__path__)[0], "runner")
