@@ -29,6 +29,7 @@ t diff $data/add.onnx $data/mixed.onnx --json
 t diff a.pte
 t diff a.pte b.pte g.pte
 t diff a.pte $data/add.onnx
+t diff a.pte b.pte --json --md
 t diff a.pte no.pte
 t diff no.onnx $data/add.onnx
 printf 'no graph' >bad.etir

@@ -216,9 +216,6 @@ int cmd_ops(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
   if (status != ETC_OK)
     return (int)status;
-  if (command_line_has(line, OPT_JSON) && command_line_has(line, OPT_MARKDOWN))
-    return (int)session_usage(line->session, "--md", "give one of them",
-                              "--json and --md exclude each other");
   bool onnx_only = command_line_has(line, OPT_ONNX);
   StrBuf text;
   strbuf_init(&text);

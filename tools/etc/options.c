@@ -149,6 +149,9 @@ EtcStatus command_line_parse(CommandLine *line, int argc, char **argv) {
     i += used;
   }
   line->help = command_line_has(line, OPT_HELP);
+  if (command_line_has(line, OPT_JSON) && command_line_has(line, OPT_MARKDOWN))
+    return session_usage(line->session, "--md", "give one of them",
+                         "--json and --md exclude each other");
   return ETC_OK;
 }
 
