@@ -9,8 +9,8 @@ output shape; a reference decides. A draw counts when
 - a reference that reproduces the stored outputs from the stored inputs accepts it,
 - its outputs have the stored shapes, which are the declared ones,
 - ONNX Runtime and the reference evaluator agree, if both are to be trusted.
-Of several draws the one that changes most inputs is taken. Cases without any are returned with the reason. Every case is tried in a process of its own, because
-ONNX Runtime ends its process on, say, an integer division by zero.
+Of several draws the one that changes most inputs is taken. Cases without any are returned with the reason. Processes of their own
+draw, because ONNX Runtime ends its process on, say, an integer division by zero; the cases behind that one go on in another.
 """
 
 import json
@@ -29,6 +29,7 @@ FORMAT = 3
 # The first draws move every input, the next ones about half of them, the last ones no integers.
 ALL_INPUTS, SOME_INPUTS, ATTEMPTS = 6, 18, 22
 BUDGET, TIMEOUT = 8.0, 120.0  # seconds for a case: start no further draw; give up
+BATCH = 50  # cases that a process draws for
 # A depth may be a float, but a fraction has no meaning.
 KEEP_SINGLE_FLOATS = {"OneHot"}
 # Repeated indices have no defined result here, and a shuffle can make some.
@@ -42,13 +43,13 @@ def prepare(cases, cache_root, jobs):
 
     cache = os.path.join(cache_root, f"values2-onnx{onnx.__version__}-ort{onnxruntime.__version__}-{FORMAT}")
     os.makedirs(cache, exist_ok=True)
-    missing = [c for c in cases if not os.path.exists(os.path.join(cache, c["name"] + ".json"))]
+    missing = [c for c in cases if not os.path.exists(answer_path(cache, c))]
     if missing:
         print(f"drawing second values for {len(missing)} cases", flush=True)
         run_forked(missing, cache, jobs)
     good, reasons = {}, {}
     for case in cases:
-        with open(os.path.join(cache, case["name"] + ".json")) as f:
+        with open(answer_path(cache, case)) as f:
             answer = json.load(f)
         if answer["reason"]:
             reasons[case["name"]] = answer["reason"]
@@ -57,49 +58,74 @@ def prepare(cases, cache_root, jobs):
     return good, reasons
 
 
+class Batch:
+    """A forked process that draws values for some cases, in their order."""
+
+    def __init__(self, context, cases, cache):
+        self.cases, self.at, self.seen = cases, context.Value("i", 0), 0
+        self.process = context.Process(target=draw_cases, args=(cases, cache, self.at))
+        self.deadline = time.monotonic() + TIMEOUT
+        self.process.start()
+
+    def fault(self):
+        """None as long as it runs and is not too long at one case; '' when it has drawn for all; else what ended it, at the case cases[at]."""
+        if self.seen != self.at.value:
+            self.seen, self.deadline = self.at.value, time.monotonic() + TIMEOUT
+        if self.process.exitcode is None and time.monotonic() < self.deadline:
+            return None
+        reason = "the references take too long" if self.process.exitcode is None else "a reference crashed"
+        self.process.kill()
+        self.process.join()
+        return reason if self.at.value < len(self.cases) else ""
+
+
 def run_forked(cases, cache, jobs):
     context = multiprocessing.get_context("fork")
     import onnx.reference  # noqa: F401  imported once, before the forks
     import onnxruntime  # noqa: F401
 
-    waiting = sorted(cases, key=lambda c: c["kind"] != "light", reverse=True)
-    running = {}
+    light = [[c] for c in cases if c["kind"] == "light"]
+    others = [c for c in cases if c["kind"] != "light"]
+    waiting = light + [others[i:i + BATCH] for i in range(0, len(others), BATCH)]
+    running = []
     while waiting or running:
         while waiting and len(running) < jobs:
-            case = waiting.pop()
-            process = context.Process(target=draw_case, args=(case, cache))
-            process.start()
-            running[process.sentinel] = (process, case, time.monotonic() + TIMEOUT)
-        multiprocessing.connection.wait(list(running), timeout=1.0)
-        for sentinel, (process, case, deadline) in list(running.items()):
-            if process.exitcode is None and time.monotonic() < deadline:
+            running.append(Batch(context, waiting.pop(0), cache))
+        multiprocessing.connection.wait([x.process.sentinel for x in running], timeout=1.0)
+        for batch in list(running):
+            if (reason := batch.fault()) is None:
                 continue
-            reason = None
-            if process.exitcode is None:
-                process.kill()
-                reason = "the references take too long"
-            process.join()
-            if reason is None and process.exitcode != 0:
-                reason = "a reference crashed"
+            running.remove(batch)
+            case, *rest = batch.cases[batch.at.value:] or [None]
+            waiting += [rest] if rest else []
             # A crash after a good draw was written does not take it back.
-            if reason is not None and not os.path.exists(os.path.join(cache, case["name"] + ".json")):
+            if reason and not os.path.exists(answer_path(cache, case)):
                 write_answer(cache, case, reason)
-            del running[sentinel]
+
+
+def answer_path(cache, case):
+    return os.path.join(cache, case["name"] + ".json")
 
 
 def write_answer(cache, case, reason, atol=0.0):
-    path = os.path.join(cache, case["name"] + ".json")
+    path = answer_path(cache, case)
     fresh = f"{path}.{os.getpid()}"
     with open(fresh, "w") as f:
         json.dump({"reason": reason, "atol": atol}, f)
     os.replace(fresh, path)
 
 
-def draw_case(case, cache):
+def draw_cases(cases, cache, at):
     """In the forked process."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
+    for i, case in enumerate(cases):
+        draw_case(case, cache)
+        at.value = i + 1
+
+
+def draw_case(case, cache):
     inputs, stored = arrays.load_bundle(os.path.join(case["dir"], "data.pkl"))
     reason = find(case, inputs, stored, lambda drawn, expected: write_draw(cache, case, drawn, expected))
     if reason:
