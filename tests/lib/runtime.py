@@ -300,7 +300,7 @@ class Workers:
         self.worker = None
 
     def run(self, request):
-        if "repeat" in request or "threads" in request:  # what is timed, and what changes the process
+        if "threads" in request:  # which changes the process
             return self.alone(request)
         self.worker = self.worker or Worker()
         answer, count = self.worker.run(request), self.worker.count

@@ -197,8 +197,8 @@ class Workers(unittest.TestCase):
         self.assertEqual(([a["stage"] for a in answers], born), (["ok"] * 5, 1))
         self.assertEqual(self.play([{}] * (runtime.LIFE + 1))[1], 2)
 
-    def test_timed_programs_have_their_own(self):
-        self.assertEqual(self.play([{"repeat": 9}, {"threads": 1}, {}])[1], 3)
+    def test_threads_want_a_child_of_their_own(self):
+        self.assertEqual(self.play([{}, {"threads": 1}, {}])[1], 2)
 
     def test_what_fails_in_a_new_child_fails(self):
         answers, born = self.play([{}] * 2, first="run", later="ok")
