@@ -27,7 +27,7 @@ static XnnId matrix_of(XnnLowering *l, const Convolution *c, ValueId weight, con
 static XnnId product_of(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in) {
   const Convolution *c = w->c;
   SymInt dims[WINDOW_RANK], length = (SymInt)c->kernel[0] * c->kernel[1] * c->in_channels,
-                          places = sym_mul(&l->g->syms, batch, (SymInt)w->out[0] * w->out[1]);
+                            places = sym_mul(&l->g->syms, batch, (SymInt)w->out[0] * w->out[1]);
   XnnId windows = xl_windows_of(l, w, xl_window_view(l, w, batch, in), dims);
   windows = xl_reshaped(l, windows, (SymInt[]){1, places, length}, 3);
   XnnId matrix = matrix_of(l, c, node_value(l->g, n, 1), (uint32_t[]){2, 3, 1, 0},

@@ -3,11 +3,11 @@
  * An image is seen as [n, rows, stride, columns, stride, c], so that also the elements which a
  * stride skips between are slices.
  *
- * XNNPACK's loop for kernels of several taps takes 2.4 times as long as the one for products on CPUs
- * with AVX2, whatever the sizes: as ExecuTorch 1.4.1 is built, one of its ten sums is in memory
- * there. With AVX-512 both are equally fast, and the copies are lost. So windows are gathered where
- * that gains much more with AVX2 than it loses with AVX-512: for many output channels, on images
- * that are small enough for the copies to stay in the second cache. */
+ * XNNPACK's loop for kernels of several taps takes 2.4 times as long as the one for products on
+ * CPUs with AVX2, whatever the sizes: as ExecuTorch 1.4.1 is built, one of its ten sums is in
+ * memory there. With AVX-512 both are equally fast, and the copies are lost. So windows are
+ * gathered where that gains much more with AVX2 than it loses with AVX-512: for many output
+ * channels, on images that are small enough for the copies to stay in the second cache. */
 #include "backends/xnnpack/convolution.h"
 
 enum {
