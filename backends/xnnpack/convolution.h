@@ -112,6 +112,27 @@ bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, X
  * XNNPACK's tiles; false when that is not faster. */
 bool xl_by_tiles(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+enum { WINDOW_RANK = 6, MAX_WINDOW_TAPS = 256 };
+
+/* What the windows of a convolution meet of an image; see lower_windows.c. */
+typedef struct Windows {
+  const Convolution *c;
+  uint32_t in[2], out[2];
+  SymInt dims[WINDOW_RANK]; /* of the view of the padded image */
+} Windows;
+
+/* The padded image as a view; sets w->dims. */
+XnnId xl_window_view(XnnLowering *l, Windows *w, SymInt batch, XnnId in);
+/* What a tap meets of a view; dims become those of the result. */
+XnnId xl_met_by_tap(XnnLowering *l, const Windows *w, uint32_t tap, XnnId in,
+                    SymInt dims[WINDOW_RANK]);
+/* All windows of a view, next to each other: [n, rows, 1, columns, 1, taps * c]. */
+XnnId xl_windows_of(XnnLowering *l, const Windows *w, XnnId in, SymInt dims[WINDOW_RANK]);
+
+/* Computes a convolution of constant weights, from in to out, both [n, h, w, c], as a product with
+ * its windows; false when that is not faster. */
+bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
+
 /* Computes a convolution whose weights arrive at run time, from in to out, both [n, h, w, c];
  * refuses what it does not take. */
 bool xl_by_windows(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);

@@ -330,7 +330,8 @@ static bool by_other_nodes(XnnLowering *l, NodeId n, const Convolution *c, bool 
                            XnnId out) {
   if (c->transposed)
     return xl_by_phases(l, n, c, in, out);
-  return xl_by_live_taps(l, n, c, in, out) || (whole && xl_by_tiles(l, n, c, in, out));
+  return xl_by_live_taps(l, n, c, in, out) ||
+         (whole && (xl_by_product(l, n, c, in, out) || xl_by_tiles(l, n, c, in, out)));
 }
 
 void lower_convolution(XnnLowering *l, NodeId n) {

@@ -311,3 +311,23 @@ def eighth_cases():
     for outputs, bias in ((40, True), (23, False), (41, True)):
         weights = {"w": normal(outputs, 160, 1, 1), **({"b": normal(outputs)} if bias else {})}
         yield graph(f"eighths-{outputs}", [node("Conv", ["x", *weights], "t"), node("Relu", ["t"])], {"x": normal(1, 160, 9, 8)}, weights)
+
+
+def gathered_cases():
+    """Convolutions of many output channels on small images, which are products with windows."""
+    def conv(name, x, w, **attributes):
+        return single(f"gathered-windows-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
+
+    yield conv("3x3", (1, 16, 6, 7), (256, 16, 3, 3), pads=[1] * 4)
+    yield conv("stride", (2, 32, 9, 8), (256, 32, 3, 2), pads=[1, 0, 1, 0], strides=[2, 3])
+    yield conv("stride-1x1", (1, 48, 9, 8), (240, 48, 1, 1), strides=[2, 2])
+    yield conv("dilated", (1, 32, 12, 11), (256, 32, 3, 3), dilations=[2, 3], pads=[2, 3, 2, 3])
+    yield conv("without-padding", (1, 32, 9, 8), (256, 32, 2, 4))
+    yield conv("1x7", (1, 48, 9, 8), (256, 48, 1, 7), pads=[0, 3, 0, 3])
+    yield conv("7x1", (1, 48, 9, 8), (256, 48, 7, 1), pads=[3, 0, 3, 0])
+    yield conv("line", (2, 48, 60), (256, 48, 5), pads=[2, 2])
+    yield conv("batch", (2, 32, 9, 8), (256, 32, 3, 3), pads=[1] * 4, shapes={"x": ["n", 32, 9, 8]}, dims={"n": "1..3"})
+    half = np.float16
+    yield single("gathered-windows-half", "Conv", ["x", "w", "b"], {"x": normal(1, 32, 9, 8).astype(half)},
+                 {"w": (normal(256, 32, 3, 3) / 8).astype(half), "b": normal(256).astype(half)}, **HALF, out_type=half)
+    yield graph("gathered-windows-relu", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"])], {"x": normal(1, 32, 9, 8)}, {"w": normal(256, 32, 3, 3)})
