@@ -359,6 +359,7 @@ def blocks():
     yield from pads_of_codes()
     yield from scales_of_channels()
     yield from negative_scales()
+    yield from powers_of_two()
 
 
 def pad():
@@ -436,3 +437,12 @@ def negative_scales():
         numbers = {"wq": w.astype(kind), "ws": scales.reshape(1, n) if "block" in more else scales}
         text = f"wr = DequantizeLinear(wq, ws) {more}\ny = MatMul(x, wr)"
         yield f"negative-scales-{name}", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"FullyConnected"}
+
+
+def powers_of_two():
+    """Scales as Quark's XINT8 has them: a quarter of the sums is rounded to another code where ties go up."""
+    x, z = normal(1, 4, 8, 8), normal(1, 4, 8, 8)
+    numbers = {**q("x", 2**-6, odd=False), **q("z", 2**-5, odd=False), **q("y", 2**-4, odd=False)}
+    for op in ("Add", "Sub"):
+        text = pair("x") + pair("z") + f"y = {op}(xr, zr)\n" + pair("y")
+        yield f"powers-of-two-{op}", model(text, {"x": x, "z": z}, numbers, {"yr": F32}), {"x": x, "z": z}, [2**-4], {"Add", "Subtract"}
