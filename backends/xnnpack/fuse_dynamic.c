@@ -359,15 +359,16 @@ static XnnId images_like(Fuse *f, XnnId v, uint32_t rows) {
   return made;
 }
 
-/* The images as one. */
-static XnnId one_like(Fuse *f, XnnId images) {
+/* The images as one; of which only pixels count, in one column. */
+static XnnId one_like(Fuse *f, XnnId images, bool pixels) {
   const uint32_t *dims = f->x->values[images].dims;
-  XnnId made = xnn_value(f->x, XNN_FP32, 4, (uint32_t[]){1, dims[0] * dims[1], dims[2], dims[3]});
+  uint32_t columns = pixels ? 1 : dims[2], rows = dims[0] * dims[1] * (dims[2] / columns);
+  XnnId made = xnn_value(f->x, XNN_FP32, 4, (uint32_t[]){1, rows, columns, dims[3]});
   mark_open(f, made, ROWS);
   return made;
 }
 
-static XnnId stacked(Fuse *f, const Stack *s, XnnId in) {
+static XnnId stacked(Fuse *f, const Stack *s, XnnId in, bool pixels) {
   uint32_t rows = f->x->values[in].dims[1];
   XnnId padded = in;
   if (s->rows != rows) {
@@ -378,7 +379,7 @@ static XnnId stacked(Fuse *f, const Stack *s, XnnId in) {
                           .vector_count = 4,
                           .fields = {first, second, xnn_float(0), in, padded, 0}});
   }
-  XnnId one = one_like(f, padded);
+  XnnId one = one_like(f, padded, pixels);
   emit_reshape(f, padded, one);
   return one;
 }
@@ -394,10 +395,10 @@ static void emit_image(Fuse *f, XnnNode *n) {
 static void emit_stacked(Fuse *f, XnnNode *n) {
   Stack s = stack_of(f, n);
   XnnId out = n->fields[CONV_OUT], kept = XNN_NONE;
-  bool cut = s.results > f->x->values[out].dims[1];
-  XnnId wide = cut ? images_like(f, out, s.results) : out, one = one_like(f, wide);
+  bool cut = s.results > f->x->values[out].dims[1], pixels = takes_pixels(n);
+  XnnId wide = cut ? images_like(f, out, s.results) : out, one = one_like(f, wide, pixels);
   mark_open(f, wide, IMAGES);
-  n->fields[CONV_IN] = quantized_at_run(f, stacked(f, &s, n->fields[CONV_IN]), 3, &kept);
+  n->fields[CONV_IN] = quantized_at_run(f, stacked(f, &s, n->fields[CONV_IN], pixels), 3, &kept);
   n->fields[0] = 0;
   n->fields[CONV_PAD_BOTTOM] = s.below;
   n->fields[CONV_OUT] = one;
