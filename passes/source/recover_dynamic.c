@@ -286,7 +286,8 @@ static ValueId add_bias(Builder *b, ValueId y, ValueId bias, uint32_t from_end) 
   return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(wide)) : 0;
 }
 
-/* The padding by zeros of the operand of a convolution that has other zeros on each side; 0: none. */
+/* The padding by zeros of the operand of a convolution that has other zeros on each side; 0: none.
+ */
 static NodeId padding_of(const Graph *g, NodeId n) {
   NodeId pad = node_cget(g, n)->op == OP_CONVOLUTION
                    ? match_op(g, node_value(g, n, 0), OP_CONSTANT_PAD_ND)
