@@ -3,7 +3,9 @@
  * XNNPACK quantizes each image by its range, and each row of a product. The model has one range for
  * all rows, so they are made the pixels of one image, in one column. A convolution of 1 x 1 would
  * become a product of rows again: a stride beyond the one row or column keeps it one, or a row of
- * padding which is cut off behind it, or, where no slice can cut, as sizes vary, a second tap. */
+ * padding which is cut off behind it, or, where no slice can cut, as sizes vary, a second tap.
+ *
+ * Several images become one, too, which has them one below the other. */
 #include "backends/xnnpack/fuse.h"
 
 enum {
@@ -319,19 +321,113 @@ static bool compute_rows(Fuse *f, const XnnNode *n) {
   return true;
 }
 
+/* Images one below the other, each with its padding, so that no window that counts reads two. */
+typedef struct Stack {
+  uint32_t above, rows; /* of padding; of an image with its padding: whole strides */
+  uint32_t results;     /* rows of results for an image; those behind its own mean nothing */
+  uint32_t below;       /* padding for the last windows of the last image */
+} Stack;
+
+static Stack stack_of(const Fuse *f, const XnnNode *n) {
+  const uint32_t *v = n->fields;
+  uint32_t image = f->x->values[v[CONV_IN]].dims[1], wanted = f->x->values[v[CONV_OUT]].dims[1];
+  uint32_t stride = v[CONV_STRIDE], window = (v[CONV_KERNEL] - 1) * v[CONV_DILATION] + 1;
+  uint32_t read = (wanted - 1) * stride + window, has = v[0] + image;
+  Stack stack = {.above = v[0], .rows = read > has ? read : has};
+  stack.results = (stack.rows + stride - 1) / stride;
+  stack.rows = stack.results * stride;
+  stack.below = window > stride ? window - stride : 0;
+  return stack;
+}
+
+enum { IMAGES = 1, ROWS = 2 }; /* bits of a dynamic dim */
+
+/* The dims of what was made on the way to the convolution are not marked as dynamic. */
+static void mark_open(Fuse *f, XnnId v, uint8_t dims) {
+  for (uint32_t i = 0; i < f->x->value_count; i++)
+    if (f->x->values[i].dynamic) {
+      f->x->values[v].dynamic |= dims;
+      return;
+    }
+}
+
+/* Images like v, with other rows. */
+static XnnId images_like(Fuse *f, XnnId v, uint32_t rows) {
+  const uint32_t *dims = f->x->values[v].dims;
+  XnnId made = xnn_value(f->x, XNN_FP32, 4, (uint32_t[]){dims[0], rows, dims[2], dims[3]});
+  mark_open(f, made, IMAGES);
+  return made;
+}
+
+/* The images as one; of which only pixels count, in one column. */
+static XnnId one_like(Fuse *f, XnnId images, bool pixels) {
+  const uint32_t *dims = f->x->values[images].dims;
+  uint32_t columns = pixels ? 1 : dims[2], rows = dims[0] * dims[1] * (dims[2] / columns);
+  XnnId made = xnn_value(f->x, XNN_FP32, 4, (uint32_t[]){1, rows, columns, dims[3]});
+  mark_open(f, made, ROWS);
+  return made;
+}
+
+static XnnId stacked(Fuse *f, const Stack *s, XnnId in, bool pixels) {
+  uint32_t rows = f->x->values[in].dims[1];
+  XnnId padded = in;
+  if (s->rows != rows) {
+    uint32_t before[4] = {0, s->above}, after[4] = {0, s->rows - s->above - rows};
+    uint32_t first = xnn_vector(f->x, before, 4), second = xnn_vector(f->x, after, 4);
+    padded = images_like(f, in, s->rows);
+    xf_emit(f, &(XnnNode){.kind = XNN_STATIC_CONSTANT_PAD,
+                          .vector_count = 4,
+                          .fields = {first, second, xnn_float(0), in, padded, 0}});
+  }
+  XnnId one = one_like(f, padded, pixels);
+  emit_reshape(f, padded, one);
+  return one;
+}
+
+static void emit_image(Fuse *f, XnnNode *n) {
+  if (takes_pixels(n) && rows_of(&f->x->values[n->fields[CONV_IN]]) > 1)
+    emit_pixels(f, n);
+  else
+    xf_emit(f, n);
+}
+
+/* n, whose operand is not quantized yet, for several images. */
+static void emit_stacked(Fuse *f, XnnNode *n) {
+  Stack s = stack_of(f, n);
+  XnnId out = n->fields[CONV_OUT], kept = XNN_NONE;
+  bool cut = s.results > f->x->values[out].dims[1], pixels = takes_pixels(n);
+  XnnId wide = cut ? images_like(f, out, s.results) : out, one = one_like(f, wide, pixels);
+  mark_open(f, wide, IMAGES);
+  n->fields[CONV_IN] = quantized_at_run(f, stacked(f, &s, n->fields[CONV_IN], pixels), 3, &kept);
+  n->fields[0] = 0;
+  n->fields[CONV_PAD_BOTTOM] = s.below;
+  n->fields[CONV_OUT] = one;
+  emit_image(f, n);
+  emit_reshape(f, one, wide);
+  if (!cut)
+    return;
+  uint32_t begin[4] = {0}, size[4] = {0, f->x->values[out].dims[1]}; /* 0: all */
+  uint32_t from = xnn_vector(f->x, begin, 4), to = xnn_vector(f->x, size, 4);
+  xf_emit(f, &(XnnNode){.kind = XNN_STATIC_SLICE,
+                        .vector_count = 4,
+                        .fields = {4, from, to, wide, out, 0}});
+}
+
 static bool compute_images(Fuse *f, const XnnNode *n) {
   XnnNode copy = *n;
   XnnId in = f->alias[n->fields[CONV_IN]], filter = xf_filter_of(f, n, n->fields[CONV_IN + 1]);
   if (filter == XNN_NONE ||
       (n->kind == XNN_DEPTHWISE_CONV2D && !in_groups(f, &copy, filter, &filter)))
     return false;
+  copy.fields[CONV_IN] = in;
   copy.fields[CONV_IN + 1] = xf_by_channels(f, &copy, filter);
   xf_make_floats(f, in);
+  if (f->x->values[in].dims[0] != 1 || (f->x->values[in].dynamic & 1)) {
+    emit_stacked(f, &copy);
+    return true;
+  }
   copy.fields[CONV_IN] = quantized_at_run(f, in, 3, &f->images[in]);
-  if (takes_pixels(&copy) && rows_of(&f->x->values[in]) > 1)
-    emit_pixels(f, &copy);
-  else
-    xf_emit(f, &copy);
+  emit_image(f, &copy);
   return true;
 }
 

@@ -195,35 +195,39 @@ static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, Xnn
   return (!product || a * b / y >= 0x1p-16) && a * b / y < 0x1p8;
 }
 
-/* The number that all elements of constant codes stand for. */
-static bool is_number(const Fuse *f, XnnId codes, double *number) {
+/* The codes that an operand may have: from *first on, one after the other. */
+static int codes_of(const Fuse *f, XnnId codes, int *first) {
+  enum { SOME = 32 }; /* with scales in powers of two, as many of these end in ties as of all */
   const XnnValue *value = &f->x->values[codes];
   const Constant *c = value->data ? value_constant(f->l->g, f->x->data[value->data - 1].v) : NULL;
-  if (!c || !c->size || memcmp(c->data, c->data + 1, c->size - 1) != 0)
-    return false;
-  *number = ((int8_t)c->data[0] - value->zero_point) * (double)value->scale;
-  return true;
+  bool number = c && c->size && memcmp(c->data, c->data + 1, c->size - 1) == 0;
+  *first = number ? (int8_t)c->data[0] : 0;
+  return number ? 1 : SOME;
 }
 
-enum { FEW_TIES = 2 };
+static double number_of(const Fuse *f, XnnId codes, int code) {
+  const XnnValue *value = &f->x->values[codes];
+  return (code - value->zero_point) * (double)value->scale;
+}
 
-/* Whether sums with one number, such as 1 and a result in steps of 2/255, lie in the middle between
- * two codes for more than a few of the codes of the other operand: XNNPACK's rounding of those
- * would move all elements by one code. */
+enum { FEW_TIES = 64 };
+
+/* Whether sums lie in the middle between two codes for more than one of FEW_TIES: those of one
+ * number and of a result in steps of 2/255, or with scales that are powers of two. XNNPACK rounds
+ * these up, quantize half of them down. */
 static bool ends_in_ties(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
-  double number, step = scale_of(f, out), sign = n->kind == XNN_ADD ? 1 : -1;
-  uint32_t ties = 0;
   if (n->kind != XNN_ADD && n->kind != XNN_SUBTRACT)
     return false;
-  uint32_t constant = is_number(f, made->fields[0], &number) ? 0 : 1;
-  if (!is_number(f, made->fields[constant], &number))
-    return false;
-  const XnnValue *other = &f->x->values[made->fields[1 - constant]];
-  for (int code = INT8_MIN; code <= INT8_MAX; code++) {
-    double sum = ((code - other->zero_point) * (double)other->scale + sign * number) / step;
-    ties += fabs(sum - floor(sum) - 0.5) < 0x1p-10;
-  }
-  return ties > FEW_TIES;
+  XnnId x = made->fields[0], y = made->fields[1];
+  double step = scale_of(f, out), sign = n->kind == XNN_ADD ? 1 : -1;
+  int first_x, first_y, ties = 0;
+  int count_x = codes_of(f, x, &first_x), count_y = codes_of(f, y, &first_y);
+  for (int i = 0; i < count_x; i++)
+    for (int j = 0; j < count_y; j++) {
+      double sum = number_of(f, x, first_x + i) + sign * number_of(f, y, first_y + j);
+      ties += fabs(sum / step - floor(sum / step) - 0.5) < 0x1p-10;
+    }
+  return ties * FEW_TIES > count_x * count_y;
 }
 
 /* Which operand of the node may be a constant of one number. */

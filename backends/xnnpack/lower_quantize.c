@@ -114,15 +114,35 @@ static bool moves(OpId op) {
          op == OP_PERMUTE_COPY || op == OP_SLICE_COPY_TENSOR || op == OP_EXPAND_COPY;
 }
 
-/* Whether a convolution takes x for several images, at most so many moves away: as one over three
- * dims is computed by planes. */
-static bool makes_images(const Graph *g, ValueId x, uint32_t most) {
+/* Whether the node, which moves, leaves nothing out: the range stays the same. */
+static bool moves_all(const Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  bool all = op == OP_CONSTANT_PAD_ND || op == OP_VIEW_COPY || op == OP_PERMUTE_COPY;
+  for (uint32_t i = 0; op == OP_CONSTANT_PAD_ND && i < node_list_count(g, n, 1); i++)
+    all = all && node_ints(g, n, 1)[i] >= 0;
+  return all;
+}
+
+/* Whether the images that the convolution takes can become one (fuse_dynamic.c). */
+static bool can_stack(const Graph *g, NodeId convolution) {
+  ValueId x = node_value(g, convolution, 0);
+  uint32_t rank = value_rank(g, x);
+  bool known = true;
+  for (uint32_t i = 2; i < rank; i++)
+    known = known && sym_is_const(value_dim(g, x, i));
+  return known && (rank == 3 || rank == 4) && !node_bool(g, convolution, 6);
+}
+
+/* Whether a convolution takes x for several images that cannot become one, at most so many moves
+ * away: as one over three dims is computed by planes, a part of the planes each time. */
+static bool takes_images(const Graph *g, ValueId x, uint32_t most, bool all) {
   for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
     NodeId user = g->uses[u].node;
     OpId op = user == NODE_OUTPUT ? OP_NONE : node_cget(g, user)->op;
-    if (op == OP_CONVOLUTION && value_dim(g, x, 0) != 1)
+    if (op == OP_CONVOLUTION && value_dim(g, x, 0) != 1 && !(all && can_stack(g, user)))
       return true;
-    if (most && moves(op) && makes_images(g, node_result(g, user, 0), most - 1))
+    if (most && moves(op) &&
+        takes_images(g, node_result(g, user, 0), most - 1, all && moves_all(g, user)))
       return true;
   }
   return false;
@@ -139,7 +159,7 @@ static bool is_one_image(const Graph *g, ValueId x) {
     NodeId user = g->uses[u].node;
     rows = rows || user == NODE_OUTPUT || node_cget(g, user)->op != OP_CONVOLUTION;
   }
-  if (makes_images(g, x, MOVES))
+  if (takes_images(g, x, MOVES, true))
     return false;
   return !rows || (xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
                    sym_is_const(value_dim(g, x, value_rank(g, x) - 1)));

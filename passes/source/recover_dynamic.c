@@ -286,6 +286,15 @@ static ValueId add_bias(Builder *b, ValueId y, ValueId bias, uint32_t from_end) 
   return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(wide)) : 0;
 }
 
+/* The padding by zeros of the operand of a convolution that has other zeros on each side; 0: none.
+ */
+static NodeId padding_of(const Graph *g, NodeId n) {
+  NodeId pad = node_cget(g, n)->op == OP_CONVOLUTION
+                   ? match_op(g, node_value(g, n, 0), OP_CONSTANT_PAD_ND)
+                   : 0;
+  return pad && node_scalar(g, pad, 2) == 0 ? pad : 0;
+}
+
 /* The quantization of the operand of product n; 0: it cannot be written on floats. */
 static NodeId quantized_operand(const Graph *g, NodeId n) {
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
@@ -293,7 +302,18 @@ static NodeId quantized_operand(const Graph *g, NodeId n) {
       value_rank(g, node_value(g, n, 1)) < 2 ||
       (op == OP_CONVOLUTION && (!node_absent(g, n, 2) || node_bool(g, n, 6))))
     return 0;
-  return centred(g, node_value(g, n, 0));
+  NodeId pad = padding_of(g, n);
+  return centred(g, node_value(g, pad ? pad : n, 0));
+}
+
+/* The operand of product n, codes with that quantization, as floats. */
+static ValueId operand_on_floats(Builder *b, NodeId n, ValueId codes, const Quantization *q) {
+  Graph *g = b->g;
+  NodeId pad = padding_of(g, n);
+  ValueId x = build_dequantize(b, codes, q);
+  if (!pad || b->status != STATUS_OK)
+    return x;
+  return build(b, OP_CONSTANT_PAD_ND, A_VAL(x), node_arg_in(g, pad, 1, &g->arena), A_FLOAT(0));
 }
 
 static ValueId product(Builder *b, ValueId sums, ValueId factor) {
@@ -318,7 +338,7 @@ static ValueId product(Builder *b, ValueId sums, ValueId factor) {
   ValueId w = weight_codes(b, node_value(g, n, 1), to.axis, &shifts);
   if (!w)
     return 0;
-  ValueId x = build_dequantize(b, node_result(g, codes, 0), &from),
+  ValueId x = operand_on_floats(b, n, node_result(g, codes, 0), &from),
           y = on_floats(b, n, x, build_dequantize(b, w, &to));
   if (shifts.any)
     y = add_shifts(b, n, x, y, &shifts, &to, from_end);

@@ -21,7 +21,7 @@ import onnx
 
 import single_node  # for the path of tests/lib
 from quantized_draw import F32, Net, Scheme, dynamic, qdq, static
-from quantized_edges import edges
+from quantized_edges import PRODUCTS, edges
 
 import arrays
 import cases
@@ -32,7 +32,6 @@ import witness
 I8, U8 = np.int8, np.uint8
 MOST_DIFFERENT = 1e-3  # of the codes of an output
 RUN_TIME = 1e-5  # of the largest element
-PRODUCTS = "all but products"
 PRODUCT_KINDS = {"FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d"}
 
 
@@ -424,7 +423,7 @@ def written_cases():
 IN_GROUPS = {"Conv-depthwise": 8 * 9 * 8, "Conv-depthwise-12": 12 * 9 * 6}
 
 
-# Outside of XNNPACK: it quantizes each image of a batch by its own range; weights of u8 whose zero points leave 9 bits.
+# Nothing is said of weights of u8: zero points leave 9 bits of some; nor of "mobile", whose mean is a product of floats.
 def run_time_cases():
     for name, draw in [*NETWORKS.items(), *product_nets(), *window_nets()]:
         for weight, channels in ((I8, False), (U8, False), (I8, True)):
@@ -432,7 +431,7 @@ def run_time_cases():
                 continue
             net = drawn(name, draw)
             model, feeds, steps = dynamic(net, weight, channels, {})
-            floats = None if weight == U8 or name in ("Conv-batch", "Conv-strides", "mobile") else PRODUCTS
+            floats = None if weight == U8 or name == "mobile" else PRODUCTS
             data = IN_GROUPS.get(name, 0) if floats else 0
             yield Case(f"{name}-dynamic-{np.dtype(weight).name}{'-channels' if channels else ''}", model, feeds, steps, floats, data=data)
 

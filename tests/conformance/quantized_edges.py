@@ -6,6 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from quantized_draw import F32, tensor_type
 
+PRODUCTS = "all but products"
 I8, U8, I32, F16 = np.int8, np.uint8, np.int32, np.float16
 RNG = np.random.default_rng(2)
 
@@ -359,6 +360,8 @@ def blocks():
     yield from pads_of_codes()
     yield from scales_of_channels()
     yield from negative_scales()
+    yield from powers_of_two()
+    yield from images_at_run_time()
 
 
 def pad():
@@ -436,3 +439,29 @@ def negative_scales():
         numbers = {"wq": w.astype(kind), "ws": scales.reshape(1, n) if "block" in more else scales}
         text = f"wr = DequantizeLinear(wq, ws) {more}\ny = MatMul(x, wr)"
         yield f"negative-scales-{name}", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"FullyConnected"}
+
+
+def powers_of_two():
+    """Scales as Quark's XINT8 has them: a quarter of the sums is rounded to another code where ties go up."""
+    x, z = normal(1, 4, 8, 8), normal(1, 4, 8, 8)
+    numbers = {**q("x", 2**-6, odd=False), **q("z", 2**-5, odd=False), **q("y", 2**-4, odd=False)}
+    for op in ("Add", "Sub"):
+        text = pair("x") + pair("z") + f"y = {op}(xr, zr)\n" + pair("y")
+        yield f"powers-of-two-{op}", model(text, {"x": x, "z": z}, numbers, {"yr": F32}), {"x": x, "z": z}, [2**-4], {"Add", "Subtract"}
+
+
+def images_at_run_time():
+    """Several images that the model quantizes as a whole, by weights of 8 bits and of 9."""
+    plain, strided = "pads=1,1,1,1", "pads=1,1,1,1 strides=2,2"
+    for name, w, attributes, image in (("3x3", (8, 4, 3, 3), plain, (11, 9)), ("1x1", (8, 4, 1, 1), "", (11, 9)), ("1x1-strides", (8, 4, 1, 1), "strides=2,2", (11, 9)),
+                                       ("strides", (8, 4, 3, 3), strided, (11, 9)), ("uneven", (8, 4, 3, 3), "pads=0,1,2,0 strides=2,1", (11, 9)),
+                                       ("dilated", (8, 4, 3, 3), "pads=2,2,2,2 dilations=2,2", (11, 9)), ("apart", (8, 4, 2, 2), "strides=2,2", (10, 9)),
+                                       ("far-apart", (8, 4, 2, 2), "strides=3,3", (11, 9)), ("depthwise", (4, 1, 3, 3), plain + " group=4", (11, 9)),
+                                       ("row", (8, 4, 1, 7), "pads=0,3,0,3", (11, 9)), ("line", (8, 4, 5), "pads=2,2", (40,)), ("one-pixel", (8, 4, 3, 3), plain, (1, 1))):
+        x = normal(3, 4, *image) * (RNG.random((3, *[1] * (len(image) + 1))) * 3 + 0.2).astype(F32)
+        for zero in (128, 100):
+            numbers = {"wq": codes(U8, *w), "wz": U8(zero), "b": normal(w[0], *[1] * len(image)), "ws": F32(0.01)}
+            text = f"xq, xs, xz = DynamicQuantizeLinear(x)\np = ConvInteger(xq, wq, xz, wz) {attributes}\nf = Cast(p) to=1\ns = Mul(xs, ws)\nt = Mul(f, s)\ny = Add(t, b)"
+            for sizes in ({}, {"n": "1..4"}):
+                yield (f"images-{name}-{zero}{'-n' if sizes else ''}", model(text, {"x": x}, numbers, {"y": F32}, dims={0: "n"} if sizes else {}), {"x": x}, [None],
+                       PRODUCTS, *([sizes] if sizes else []))
