@@ -38,8 +38,7 @@ static Status compare(Symints *s, const Constraint *c) {
   NodeId behind = 0;
   ArgIn lhs = side(s, c->lhs, &behind), rhs = side(s, c->rhs, &behind);
   const char *left = dim_text(g, c->lhs), *right = dim_text(g, c->rhs);
-  const char *message =
-      arena_printf(s->p->scratch, "%.200s and %.200s must be equal", left, right);
+  const char *message = arena_printf(s->p->scratch, "%.200s and %.200s must be equal", left, right);
   Builder b = symints_behind(s, behind);
   b.loc = c->loc;
   ValueId equal = build(&b, OP_PRIM_EQ, lhs, rhs);

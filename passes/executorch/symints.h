@@ -1,7 +1,7 @@
 /* Values of the running program for symbolic sizes. Symbols are given by a scalar that a node
- * computes (the length of a state), else by aten::sym_size.int of the first tensor that has the bare
- * symbol as a dim, expressions by executorch_prim arithmetic on them. Each is computed once and as
- * early as its symbols are known, so that it is there before every use. */
+ * computes (the length of a state), else by aten::sym_size.int of the first tensor that has the
+ * bare symbol as a dim, expressions by executorch_prim arithmetic on them. Each is computed once
+ * and as early as its symbols are known, so that it is there before every use. */
 #ifndef ETC_PASSES_EXECUTORCH_SYMINTS_H
 #define ETC_PASSES_EXECUTORCH_SYMINTS_H
 

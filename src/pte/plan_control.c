@@ -93,7 +93,8 @@ void plan_control_begin(PlanWriter *p) {
     if (op == OP_ENDIF || op == OP_LOOP || op == OP_NEXT)
       share_tensors(p, n);
     p->label_of[n] = p->label_count;
-    p->label_count += op == OP_LOOP || op == OP_REQUIRE ? 2 : op == OP_IF || op == OP_ELSE || op == OP_FAIL;
+    bool two = op == OP_LOOP || op == OP_REQUIRE;
+    p->label_count += two ? 2 : op == OP_IF || op == OP_ELSE || op == OP_FAIL;
   }
   p->labels = ARENA_ARRAY(p->scratch, uint32_t, p->label_count + 1);
 }

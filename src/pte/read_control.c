@@ -68,10 +68,12 @@ static bool is_failure(const MethodReader *r, uint32_t i) {
   return is_jump(r, i) && r->m->values[at(r, i)->args[0]].kind == PTE_STRING;
 }
 
-/* Jumps to and past the one that ends the call. */
+/* Jumps to and past the one that ends the call, by a number of the program: those of an if have a
+ * tensor. */
 static bool is_requirement(const MethodReader *r, uint32_t i, uint32_t end) {
-  return end - i > 2 && jumps_to(r, i, (int32_t)i + 2) && is_always(r, i + 1) &&
-         (uint32_t)at(r, i + 1)->index == i + 3 && is_failure(r, i + 2);
+  return end - i > 2 && is_jump(r, i) && r->m->values[at(r, i)->args[0]].kind != PTE_TENSOR &&
+         jumps_to(r, i, i + 2) && is_always(r, i + 1) && (uint32_t)at(r, i + 1)->index == i + 3 &&
+         is_failure(r, i + 2);
 }
 
 /* Is i the call counter = a + b? */
