@@ -207,6 +207,22 @@ static Status run_if(Run *r, NodeId n, NodeId *next) {
   return STATUS_OK;
 }
 
+/* --- errors --- */
+
+static Status fail(Run *r, NodeId n, uint32_t message) {
+  return diag_report(r->sink, DIAG_RUN_KERNEL, node_place(r->g, n), SV_FMT,
+                     SV_ARG(node_str(r->g, n, message)));
+}
+
+static Status require(Run *r, NodeId n, NodeId *next) {
+  const Arg *condition = node_arg(r->g, n, 0);
+  bool holds = condition->kind == ARG_VALUE ? r->slots[node_value(r->g, n, 0)].scalar.i != 0
+                                            : condition->i != 0;
+  *next = r->g->nodes[n].next;
+  run_release(r, n);
+  return holds ? STATUS_OK : fail(r, n, 1);
+}
+
 Status control_step(Run *r, NodeId n, NodeId *next) {
   arena_reset(&r->scratch);
   if (++r->steps > STEPS_MAX)
@@ -221,8 +237,9 @@ Status control_step(Run *r, NodeId n, NodeId *next) {
   case OP_LOOP:
     return run_loop(r, n, next);
   case OP_FAIL:
-    return diag_report(r->sink, DIAG_RUN_KERNEL, node_place(r->g, n), SV_FMT,
-                       SV_ARG(node_str(r->g, n, 0)));
+    return fail(r, n, 0);
+  case OP_REQUIRE:
+    return require(r, n, next);
   default:
     return run_next(r, n, next);
   }

@@ -13,8 +13,9 @@
  * operands of the loop in the first iteration and those of control::next in each later one; the
  * results of control::next are the states after the last. A value can be used in the region in
  * which it is defined and in all regions within that one, and as an operand of the marker that ends
- * its region. Markers have the trait OP_CONTROL, and OP_EFFECT: they stay where they are. So does
- * control::fail, which begins and ends nothing, but ends the call with an error. */
+ * its region. Markers have the trait OP_CONTROL, and OP_EFFECT: they stay where they are. So do
+ * control::fail and control::require, which begin and end nothing, but end the call with an error,
+ * the latter unless its condition holds. */
 #ifndef ETC_IR_REGION_H
 #define ETC_IR_REGION_H
 

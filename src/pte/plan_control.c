@@ -15,7 +15,14 @@
  *                            end:
  *
  * A jump ends the call with the error InvalidProgram when its condition is neither a bool nor a
- * tensor of bools: that is what control::fail becomes, with its message as the condition.
+ * tensor of bools: that is what control::fail becomes, with its message as the condition. In
+ * control::require two jumps lead to it or past it:
+ *
+ *     jump unless c: fail
+ *     jump: end
+ *   fail:
+ *     jump unless message
+ *   end:
  *
  * The number of the iteration is the counter. What markers hand on was copied to its place before
  * (passes/executorch/legalize_control.c): the copies and the results are one tensor, whose sizes
@@ -86,7 +93,8 @@ void plan_control_begin(PlanWriter *p) {
     if (op == OP_ENDIF || op == OP_LOOP || op == OP_NEXT)
       share_tensors(p, n);
     p->label_of[n] = p->label_count;
-    p->label_count += op == OP_LOOP ? 2 : op == OP_IF || op == OP_ELSE || op == OP_FAIL;
+    bool two = op == OP_LOOP || op == OP_REQUIRE;
+    p->label_count += two ? 2 : op == OP_IF || op == OP_ELSE || op == OP_FAIL;
   }
   p->labels = ARENA_ARRAY(p->scratch, uint32_t, p->label_count + 1);
 }
@@ -124,6 +132,21 @@ static void end_loop(PlanWriter *p, NodeId n) {
   place_label(p, end);
 }
 
+/* A jump that ends the call. */
+static void fail(PlanWriter *p, NodeId n, uint32_t message, uint32_t label) {
+  const SchemaArg *arg = &op_schema(node_cget(p->g, n)->op)->args[message];
+  jump_unless(p, write_arg(&p->values, n, message, arg), label);
+  place_label(p, label);
+}
+
+static void require(PlanWriter *p, NodeId n) {
+  uint32_t label = p->label_of[n], end = label + 1;
+  jump_unless(p, write_value(&p->values, node_value(p->g, n, 0)), label);
+  jump(p, end);
+  place_label(p, label);
+  fail(p, n, 1, end);
+}
+
 void plan_control(PlanWriter *p, NodeId n) {
   const Regions *r = &p->regions;
   switch ((enum Op)node_cget(p->g, n)->op) {
@@ -141,8 +164,10 @@ void plan_control(PlanWriter *p, NodeId n) {
     begin_loop(p, n);
     return;
   case OP_FAIL:
-    jump_unless(p, write_arg(&p->values, n, 0, &op_schema(OP_FAIL)->args[0]), p->label_of[n]);
-    place_label(p, p->label_of[n]);
+    fail(p, n, 0, p->label_of[n]);
+    return;
+  case OP_REQUIRE:
+    require(p, n);
     return;
   default:
     end_loop(p, n);

@@ -68,6 +68,14 @@ static bool is_failure(const MethodReader *r, uint32_t i) {
   return is_jump(r, i) && r->m->values[at(r, i)->args[0]].kind == PTE_STRING;
 }
 
+/* Jumps to and past the one that ends the call, by a number of the program: those of an if have a
+ * tensor. */
+static bool is_requirement(const MethodReader *r, uint32_t i, uint32_t end) {
+  return end - i > 2 && is_jump(r, i) && r->m->values[at(r, i)->args[0]].kind != PTE_TENSOR &&
+         jumps_to(r, i, i + 2) && is_always(r, i + 1) && (uint32_t)at(r, i + 1)->index == i + 3 &&
+         is_failure(r, i + 2);
+}
+
 /* Is i the call counter = a + b? */
 static bool is_count(const MethodReader *r, uint32_t i, int32_t counter, bool begins) {
   if (!is_call(r, i, OP_PRIM_ADD) || at(r, i)->args[2] != counter)
@@ -410,6 +418,16 @@ static Status read_loop(MethodReader *r, LoopShape **loops, const LoopShape *l) 
   return STATUS_OK;
 }
 
+/* A marker whose arguments are the conditions of jumps. */
+static Status read_failure(MethodReader *r, OpId op, const uint32_t *jumps) {
+  const OpSchema *schema = op_schema(op);
+  ArgIn args[2];
+  for (uint32_t i = 0; i < schema->arg_count; i++)
+    TRY(read_arg(r, (uint32_t)at(r, jumps[i])->args[0], &schema->args[i], &args[i]));
+  (void)add_marker(r, op, args, schema->arg_count);
+  return STATUS_OK;
+}
+
 static Status read_range(MethodReader *r, LoopShape **loops, Range range) {
   for (uint32_t i = range.begin; i < range.end;) {
     const LoopShape *l = loops[i];
@@ -420,9 +438,11 @@ static Status read_range(MethodReader *r, LoopShape **loops, Range range) {
       TRY(read_loop(r, loops, l));
       i = l->exit;
     } else if (is_failure(r, i)) {
-      ArgIn message;
-      TRY(read_arg(r, (uint32_t)at(r, i++)->args[0], &op_schema(OP_FAIL)->args[0], &message));
-      (void)add_marker(r, OP_FAIL, &message, 1);
+      TRY(read_failure(r, OP_FAIL, (const uint32_t[]){i}));
+      i++;
+    } else if (is_requirement(r, i, range.end)) {
+      TRY(read_failure(r, OP_REQUIRE, (const uint32_t[]){i, i + 2}));
+      i += 3;
     } else if (is_jump(r, i)) {
       TRY(read_if(r, loops, i, range.end, &i));
     } else {

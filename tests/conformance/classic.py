@@ -350,8 +350,25 @@ def lopsided_cases():
                **ML)
 
 
+def chain_cases():
+    """Sets of categories as questions for one of them after the other, which all lead to the same tests."""
+    leaf = (0, 0, "", 0, 0)
+    rows = ((0, 0, "EQ", 1, 2), (1, 0.2, "LEQ", 3, 4), (0, 3, "EQ", 1, 5), leaf, leaf, (0, 7, "EQ", 1, 6), (1, -0.5, "LEQ", 7, 8), leaf,
+            (0, 5, "EQ", 9, 10), (1, 1, "LEQ", 11, 12), (0, 4, "EQ", 9, 13), leaf, leaf, leaf)
+    for missing in ([0] * 14, [0, 0, 1] + [0] * 11):
+        made = {"nodes_treeids": [0] * 14, "nodes_nodeids": list(range(14)), "nodes_featureids": [r[0] for r in rows],
+                "nodes_values": [float(r[1]) for r in rows], "nodes_modes": ["BRANCH_" + r[2] if r[2] else "LEAF" for r in rows],
+                "nodes_truenodeids": [r[3] for r in rows], "nodes_falsenodeids": [r[4] for r in rows], "nodes_missing_value_tracks_true": missing,
+                "target_treeids": [0] * 6, "target_nodeids": [3, 4, 7, 11, 12, 13], "target_ids": [0] * 6,
+                "target_weights": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]}
+        x = np.array([(a, b) for a in (-1, 0, 1, 3, 4, 5, 6, 7, 8) for b in (-1, 0.5, 2)], F32)
+        x[6 if any(missing) else 0, 0] = np.nan if any(missing) else -2
+        yield Case(f"TreeEnsembleRegressor_chains_{sum(missing)}", "TreeEnsembleRegressor", "x", [{"x": x}, {"x": x[:1]}], n_targets=1, **made,
+                   dims={"n": "1..32"}, shapes={"x": ["n", 2]}, **ML)
+
+
 ALL = (feature_cases, label_cases, linear_cases, support_cases, tree_cases, split_cases, ensemble_cases, two_class_cases, newest_cases,
-       lopsided_cases)
+       lopsided_cases, chain_cases)
 
 
 def main():

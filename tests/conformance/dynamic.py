@@ -515,6 +515,12 @@ CASES = [
     Case('volumes of fixed size, quantized at run time', 'float[1,2,4,3,4] x, float[n] k', 'float[1,3,4,3,4] a, float[n] y',
          'q, step, zero = DynamicQuantizeLinear(x) t = Constant<value = float {0.001}>() scale = Mul(step, t) '
          + at_run('a', weights(3, 2, 3, 3, 3), 'pads = [1, 1, 1, 1, 1, 1]') + 'y = Neg(k)', lambda n, m: [codes(1, 2, 4, 3, 4), floats(n)]),
+    # ONNX Runtime broadcasts a size of 1 here, the program ends the call.
+    Case('sizes taken as equal', 'float[n,4] x, float[m,4] y', 'float[n,4] z', 'z = Add(x, y)', lambda n, m: [floats(n, 4), floats(m, 4)],
+         sizes=((3, 3), (1, 1), (6, 6)), beyond=lambda: [floats(1, 4), floats(6, 4)]),
+    Case('a computed size taken as equal', 'float[1,2,n] x, float[1,2,m] y', 'float[1,2,m] z',
+         'p = MaxPool<kernel_shape = [2], strides = [2]>(x) z = Mul(y, p)', lambda n, m: [floats(1, 2, n), floats(1, 2, m)],
+         sizes=((6, 3), (3, 1), (8, 4)), least_n=2, beyond=lambda: [floats(1, 2, 8), floats(1, 2, 1)]),
 ]
 
 

@@ -15,13 +15,21 @@ static inline uint64_t next_random(uint64_t *state) {
   return *state >> 33;
 }
 
-/* Run 0 takes the smallest sizes, run 1 the largest, the others something between. */
+/* Run 0 takes the smallest sizes, run 1 the largest, the others something between. What equals a
+ * symbol is its size. */
 static inline void choose_sizes(const Graph *g, uint32_t run, uint64_t *state, int64_t *sizes) {
   assert_true(g->syms.symbol_count <= SYMBOLS_MAX);
   for (uint32_t i = 0; i < g->syms.symbol_count; i++) {
     SymInt symbol = sym_symbol_by_index(&g->syms, i);
     int64_t lo = sym_lower(&g->syms, symbol), hi = sym_upper(&g->syms, symbol);
     sizes[i] = run == 0 ? lo : run == 1 ? hi : lo + (int64_t)next_random(state) % (hi - lo + 1);
+  }
+  for (uint32_t i = 0; i < g->constraint_count; i++) {
+    const Constraint *c = &g->constraints[i];
+    if (c->kind != CONSTRAINT_EQ || sym_is_const(c->rhs) ||
+        sym_expr(&g->syms, c->rhs)->kind != SYM_SYMBOL)
+      continue;
+    assert_true(sym_eval(&g->syms, c->lhs, sizes, &sizes[sym_expr(&g->syms, c->rhs)->index]));
   }
 }
 

@@ -23,6 +23,7 @@ typedef struct TreeNode {
   double split;
   const double *members; /* MEMBER */
   uint32_t member_count;
+  bool joined; /* a node before it tests what this one did; it is a leaf that nothing leads to */
   uint32_t when_true, when_false; /* indices of nodes */
 } TreeNode;
 

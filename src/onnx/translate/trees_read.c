@@ -105,10 +105,60 @@ static const int64_t *missing_tracks(Import *im, uint32_t count) {
   return integers(im, "nodes_missing_value_tracks_true", count);
 }
 
-/* Marks the nodes that are a branch of another one; inner nodes are so once. */
+/* --- chains --- */
+
+/* Whether b, the false branch of a, only asks for another value of the feature with the same true
+ * branch. */
+static bool asks_on(const Trees *t, const TreeNode *a, const TreeNode *b, const uint32_t *parents) {
+  return a->mode == TREE_EQ && b->mode == TREE_EQ && a->feature == b->feature &&
+         a->when_true == b->when_true && parents[b - t->nodes] == 1 && a->split == a->split &&
+         b->split == b->split;
+}
+
+static void join_chain(Import *im, Trees *t, TreeNode *head) {
+  uint32_t count = 1;
+  for (const TreeNode *n = head; t->nodes[n->when_false].joined; n = &t->nodes[n->when_false])
+    count++;
+  if (count == 1)
+    return;
+  double *members = ARENA_ARRAY(&im->scratch, double, count);
+  members[0] = head->split;
+  for (uint32_t i = 1; i < count; i++) {
+    TreeNode *n = &t->nodes[head->when_false];
+    members[i] = n->split;
+    head->missing_true |= n->missing_true;
+    head->when_false = n->when_false;
+    n->mode = TREE_LEAF;
+  }
+  head->mode = TREE_MEMBER;
+  head->members = members;
+  head->member_count = count;
+}
+
+/* "Is it v?" and, if not, "is it w?" with one true branch, as converters write the categories of
+ * LightGBM, become one node with a set: that branch then has one parent. */
+static void join_chains(Import *im, Trees *t) {
+  uint32_t *parents = ARENA_ARRAY(&im->scratch, uint32_t, t->node_count);
+  for (uint32_t i = 0; i < t->node_count; i++)
+    if (t->nodes[i].mode != TREE_LEAF) {
+      parents[t->nodes[i].when_true]++;
+      parents[t->nodes[i].when_false]++;
+    }
+  for (uint32_t i = 0; i < t->node_count; i++) {
+    TreeNode *next = &t->nodes[t->nodes[i].when_false];
+    if (next != &t->nodes[i] && asks_on(t, &t->nodes[i], next, parents))
+      next->joined = true;
+  }
+  for (uint32_t i = 0; i < t->node_count; i++)
+    if (t->nodes[i].mode == TREE_EQ && !t->nodes[i].joined)
+      join_chain(im, t, &t->nodes[i]);
+}
+
+/* Marks the nodes that are a branch of another one, or were; inner nodes are so once. */
 static void find_reached(Import *im, const Trees *t, bool *reached) {
   for (uint32_t i = 0; i < t->node_count && import_ok(im); i++) {
     const TreeNode *n = &t->nodes[i];
+    reached[i] |= n->joined;
     if (n->mode == TREE_LEAF)
       continue;
     const uint32_t branches[2] = {n->when_true, n->when_false};
@@ -124,6 +174,8 @@ static void find_reached(Import *im, const Trees *t, bool *reached) {
 /* Roots are the nodes that nothing leads to when `given` is NULL. */
 static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t given_count) {
   bool *reached = ARENA_ARRAY(&im->scratch, bool, t->node_count);
+  if (import_ok(im))
+    join_chains(im, t);
   find_reached(im, t, reached);
   for (uint32_t i = 0; i < given_count && import_ok(im); i++) {
     if (given[i] < 0 || given[i] >= t->node_count || reached[given[i]])
