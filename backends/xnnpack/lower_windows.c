@@ -16,6 +16,7 @@ enum {
   LEAST_CHANNELS = 16,  /* of the image: copies of fewer take longer than what they hold */
   EIGHT = 8,            /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
 };
+#define MOST_LOSS 1.2 /* with AVX-512; on Arm, where a product takes longer, it is less */
 
 /* ns for one input channel and tap of 16 outputs, in one node and as a product. */
 static const struct {
@@ -112,7 +113,7 @@ static bool is_faster(const Windows *w, double batch) {
          loss = (products * with_avx512.product + copies) / (products * with_avx512.node),
          gain = products * with_avx2.node / (products * with_avx2.product + copies);
   return gathered * sizeof(float) <= MOST_BYTES && c->in_channels >= LEAST_CHANNELS &&
-         (beyond == 0 || beyond > EIGHT) && gain > loss * loss;
+         (beyond == 0 || beyond > EIGHT) && loss < MOST_LOSS && gain > loss * loss;
 }
 
 bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
