@@ -91,7 +91,7 @@ def test_words():
     """All words of the tests that name operators in their text."""
     words = set()
     for pattern in ("unit/*.c", "onnx/**/*.txt", "onnx/**/*.test", "onnx/*.c", "cli/data/make.py", "zoo/*.py",
-                    "conformance/operator*.py", "conformance/dynamic.py",
+                    "conformance/operator*.py", "conformance/dynamic*.py",
                     "conformance/semantics*.py", "conformance/contrib*.py", "conformance/classic.py"):
         for path in glob.glob(os.path.join(ROOT, "tests", pattern), recursive=True):
             with open(path, errors="replace") as f:

@@ -2,61 +2,61 @@
 
 import numpy as np
 
+from dynamic_case import RNG, Case, floats
 
-def data_cases(Case, floats, RNG):
-    return [
-        Case('range-data', 'int64 k, float[n] x', 'int64[a] y, float[b] z',
-             'o=Constant<value_int=1>() t=Constant<value_int=-2>() y=Range(o,k,o) e=Range(k,o,t) z=Cast<to=1>(e)',
-             feeds=lambda n, m: [np.array(n), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y=7', '--bound=e=4'),
-             beyond=lambda: [np.array(20), floats(3)]),
-        Case('range-data-float', 'float k, float[n] x', 'float[a] y',
-             'o=Constant<value_float=0.0>() t=Constant<value_float=0.3>() y=Range(o,k,t)',
-             feeds=lambda n, m: [np.array(n * .3, np.float32), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y=9',)),
-        Case('fill-data', 'int64[2] k, float[n] x', 'float[a,b] y, float[a,b] z',
-             'y=ConstantOfShape<value=float[1] {2.5}>(k) o=Constant<value_float=3.0>() q=Expand(o,k) z=Add(y,q)',
-             feeds=lambda n, m: [np.array([n, 2]), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y:0=8', '--bound=y:1=3', '--bound=q=8'),
-             beyond=lambda: [np.array([9, 3]), floats(3)]),
-        # A length regulator: row i of x is repeated d[i] times; how FastSpeech and its kin are exported.
-        Case('length-regulator', 'float[n,4] x, int64[n] d', 'float[f,4] y, float[1,f,4] z',
-             'ax=Constant<value_int=0>() axes=Constant<value_ints=[0]>() ends=CumSum(d,ax) total=ReduceSum<keepdims=0>(d,axes) one=Constant<value_int=1>() '
-             'frames=Range(ax,total,one) last=Constant<value_ints=[1]>() col=Unsqueeze(frames,last) row=Unsqueeze(ends,axes) '
-             'past=LessOrEqual(row,col) count=Cast<to=7>(past) index=ReduceSum<keepdims=0>(count,last) y=Gather<axis=0>(x,index) '
-             't1=Unsqueeze(total,axes) four=Constant<value_ints=[4]>() shape=Concat<axis=0>(axes1,t1,four) axes1=Constant<value_ints=[1]>() z=Reshape(y,shape)'.replace(
-                 "shape=Concat<axis=0>(axes1,t1,four) axes1=Constant<value_ints=[1]>()", "axes1=Constant<value_ints=[1]>() shape=Concat<axis=0>(axes1,t1,four)"),
-             feeds=lambda n, m: [floats(n, 4), RNG.integers(1, 4, n)], sizes=((3, 0), (1, 0), (8, 0)), flags=('--bound=frames=24',),
-             beyond=lambda: [floats(8, 4), np.full(8, 5)]),
-        Case('loop-data', 'int64 k, float[n] x', 'float[n] y, float[a,n] z',
-             'c=Constant<value=bool {1}>() y,z=Loop<body=step (int64 i, bool on, float[n] s) => (bool go, float[n] t, float[n] row) '
-             '{ go=Identity(on) t=Add(s,s) row=Neg(s) }>(k,c,x)',
-             feeds=lambda n, m: [np.array(m), floats(n)], flags=('--bound=z=6',), beyond=lambda: [np.array(7), floats(8)]),
-        Case('tile-data', 'float[2,n] x, int64 k', 'float[a,b] y',
-             'z=Constant<value_ints=[0]>() o=Constant<value_ints=[1]>() u=Unsqueeze(k,z) r=Concat<axis=0>(u,o) y=Tile(x,r)',
-             feeds=lambda n, m: [floats(2, n), np.array(n)], flags=('--bound=y=16',)),
-        Case('one-hot-data', 'int64[n] x, int64 k', 'float[a,b] y, int64[a,b] z',
-             'v=Constant<value_floats=[-1.0,2.5]>() w=Constant<value_ints=[3,4]>() o=Constant<value_int=1>() l=Add(k,o) y=OneHot(x,k,v) z=OneHot<axis=0>(x,l,w)',
-             feeds=lambda n, m: [RNG.integers(-4, 4, n), np.array(m)], sizes=((3, 5), (1, 1), (8, 2), (6, 7)),
-             flags=('--bound=y:1=8', '--bound=z:0=9'), beyond=lambda: [np.arange(8), np.array(30)]),
-        # The axis bounds how many are taken; several equal elements, none, all.
-        Case('topk-data', 'float[n,6] x, int64[1] k', 'float[a,b] y, int64[a,b] i, float[c,d] z, int64[c,d] j',
-             'y,i=TopK(x,k) one=Constant<value_ints=[1]>() l=Min(k,one) z,j=TopK<axis=0,largest=0>(x,l)',
-             feeds=lambda n, m: [RNG.integers(0, 4, (n, 6)).astype(np.float32), np.array([m])], sizes=((3, 5), (1, 1), (8, 0), (6, 6))),
-        Case('topk-data-static', 'float[2,6] x, int64 m0, float[n] f', 'float[a,b] y, int64[a,b] i',
-             'z=Constant<value_ints=[0]>() k=Unsqueeze(m0,z) y,i=TopK(x,k)', flags=('--bound=y:1=4',),
-             feeds=lambda n, m: [RNG.integers(0, 4, (2, 6)).astype(np.float32), np.array(m), floats(n)], sizes=((3, 4), (1, 1), (8, 0), (6, 2))),
-        # Starts and ends that data decide, also from the end and beyond it, forwards and backwards.
-        *(Case(f'slice-data-{name}', f'float[n,7] x, int64[{len(axes)}] b, int64[{len(axes)}] e', 'float[c,d] y',
-               f'a=Constant<value_ints={axes}>() s=Constant<value_ints={steps}>() y=Slice(x,b,e,a,s)',
-               feeds=lambda n, m, at=at: [floats(n, 7), *(np.array(v) for v in at[m])], sizes=tuple((n, k) for k, n in zip(range(len(at)), (3, 1, 8, 5))))
-          for name, axes, steps, at in (
-              ('columns', [1], [1], (([0], [3]), ([2], [2]), ([-3], [100]), ([4], [1]))),
-              ('steps', [1], [3], (([0], [7]), ([5], [-1]), ([-100], [6]), ([2], [3]))),
-              ('backwards', [1], [-2], (([6], [0]), ([100], [-100]), ([-2], [1]), ([0], [6]))),
-              ('both', [0, 1], [1, 2], (([0, 1], [2, 7]), ([0, 0], [9, -1]), ([-3, 2], [-1, 5]), ([1, 6], [4, 7]))))),
-        Case('slice-data-start', 'float[n,4] x, int64 k', 'float[a,b] y, float[c,b] z',
-             'o=Constant<value_ints=[0]>() e=Unsqueeze(k,o) y=Slice(x,o,e,o) f=Constant<value_ints=[100]>() r=Neg(e) z=Slice(x,r,f,o)',
-             feeds=lambda n, m: [floats(n, 4), np.array(m)], sizes=((3, 2), (1, 1), (8, 9), (6, 5))),
-        Case('split-data', 'float[n,6] x, int64[2] s', 'float[n,a] y, float[n,b] z',
-             'y,z=Split<axis=1>(x,s)', feeds=lambda n, m: [floats(n, 6), np.array([m, 6 - m])], sizes=((3, 2), (1, 6), (8, 0), (6, 5))),
-        Case('split-data-rows', 'float[n,4] x, int64[3] s', 'float[a,4] y, float[c,4] z',
-             'y,q,z=Split(x,s)', feeds=lambda n, m: [floats(n, 4), np.array([m, 1, n - m - 1])], sizes=((3, 2), (1, 0), (8, 3), (6, 5))),
-    ]
+CASES = [
+    Case('range-data', 'int64 k, float[n] x', 'int64[a] y, float[b] z',
+         'o=Constant<value_int=1>() t=Constant<value_int=-2>() y=Range(o,k,o) e=Range(k,o,t) z=Cast<to=1>(e)',
+         feeds=lambda n, m: [np.array(n), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y=7', '--bound=e=4'),
+         beyond=lambda: [np.array(20), floats(3)]),
+    Case('range-data-float', 'float k, float[n] x', 'float[a] y',
+         'o=Constant<value_float=0.0>() t=Constant<value_float=0.3>() y=Range(o,k,t)',
+         feeds=lambda n, m: [np.array(n * .3, np.float32), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y=9',)),
+    Case('fill-data', 'int64[2] k, float[n] x', 'float[a,b] y, float[a,b] z',
+         'y=ConstantOfShape<value=float[1] {2.5}>(k) o=Constant<value_float=3.0>() q=Expand(o,k) z=Add(y,q)',
+         feeds=lambda n, m: [np.array([n, 2]), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y:0=8', '--bound=y:1=3', '--bound=q=8'),
+         beyond=lambda: [np.array([9, 3]), floats(3)]),
+    # A length regulator: row i of x is repeated d[i] times; how FastSpeech and its kin are exported.
+    Case('length-regulator', 'float[n,4] x, int64[n] d', 'float[f,4] y, float[1,f,4] z',
+         'ax=Constant<value_int=0>() axes=Constant<value_ints=[0]>() ends=CumSum(d,ax) total=ReduceSum<keepdims=0>(d,axes) one=Constant<value_int=1>() '
+         'frames=Range(ax,total,one) last=Constant<value_ints=[1]>() col=Unsqueeze(frames,last) row=Unsqueeze(ends,axes) '
+         'past=LessOrEqual(row,col) count=Cast<to=7>(past) index=ReduceSum<keepdims=0>(count,last) y=Gather<axis=0>(x,index) '
+         't1=Unsqueeze(total,axes) four=Constant<value_ints=[4]>() shape=Concat<axis=0>(axes1,t1,four) axes1=Constant<value_ints=[1]>() z=Reshape(y,shape)'.replace(
+             "shape=Concat<axis=0>(axes1,t1,four) axes1=Constant<value_ints=[1]>()", "axes1=Constant<value_ints=[1]>() shape=Concat<axis=0>(axes1,t1,four)"),
+         feeds=lambda n, m: [floats(n, 4), RNG.integers(1, 4, n)], sizes=((3, 0), (1, 0), (8, 0)), flags=('--bound=frames=24',),
+         beyond=lambda: [floats(8, 4), np.full(8, 5)]),
+    Case('loop-data', 'int64 k, float[n] x', 'float[n] y, float[a,n] z',
+         'c=Constant<value=bool {1}>() y,z=Loop<body=step (int64 i, bool on, float[n] s) => (bool go, float[n] t, float[n] row) '
+         '{ go=Identity(on) t=Add(s,s) row=Neg(s) }>(k,c,x)',
+         feeds=lambda n, m: [np.array(m), floats(n)], flags=('--bound=z=6',), beyond=lambda: [np.array(7), floats(8)]),
+    Case('tile-data', 'float[2,n] x, int64 k', 'float[a,b] y',
+         'z=Constant<value_ints=[0]>() o=Constant<value_ints=[1]>() u=Unsqueeze(k,z) r=Concat<axis=0>(u,o) y=Tile(x,r)',
+         feeds=lambda n, m: [floats(2, n), np.array(n)], flags=('--bound=y=16',)),
+    Case('one-hot-data', 'int64[n] x, int64 k', 'float[a,b] y, int64[a,b] z',
+         'v=Constant<value_floats=[-1.0,2.5]>() w=Constant<value_ints=[3,4]>() o=Constant<value_int=1>() l=Add(k,o) y=OneHot(x,k,v) z=OneHot<axis=0>(x,l,w)',
+         feeds=lambda n, m: [RNG.integers(-4, 4, n), np.array(m)], sizes=((3, 5), (1, 1), (8, 2), (6, 7)),
+         flags=('--bound=y:1=8', '--bound=z:0=9'), beyond=lambda: [np.arange(8), np.array(30)]),
+    # The axis bounds how many are taken; several equal elements, none, all.
+    Case('topk-data', 'float[n,6] x, int64[1] k', 'float[a,b] y, int64[a,b] i, float[c,d] z, int64[c,d] j',
+         'y,i=TopK(x,k) one=Constant<value_ints=[1]>() l=Min(k,one) z,j=TopK<axis=0,largest=0>(x,l)',
+         feeds=lambda n, m: [RNG.integers(0, 4, (n, 6)).astype(np.float32), np.array([m])], sizes=((3, 5), (1, 1), (8, 0), (6, 6))),
+    Case('topk-data-static', 'float[2,6] x, int64 m0, float[n] f', 'float[a,b] y, int64[a,b] i',
+         'z=Constant<value_ints=[0]>() k=Unsqueeze(m0,z) y,i=TopK(x,k)', flags=('--bound=y:1=4',),
+         feeds=lambda n, m: [RNG.integers(0, 4, (2, 6)).astype(np.float32), np.array(m), floats(n)], sizes=((3, 4), (1, 1), (8, 0), (6, 2))),
+    # Starts and ends that data decide, also from the end and beyond it, forwards and backwards.
+    *(Case(f'slice-data-{name}', f'float[n,7] x, int64[{len(axes)}] b, int64[{len(axes)}] e', 'float[c,d] y',
+           f'a=Constant<value_ints={axes}>() s=Constant<value_ints={steps}>() y=Slice(x,b,e,a,s)',
+           feeds=lambda n, m, at=at: [floats(n, 7), *(np.array(v) for v in at[m])], sizes=tuple((n, k) for k, n in zip(range(len(at)), (3, 1, 8, 5))))
+      for name, axes, steps, at in (
+          ('columns', [1], [1], (([0], [3]), ([2], [2]), ([-3], [100]), ([4], [1]))),
+          ('steps', [1], [3], (([0], [7]), ([5], [-1]), ([-100], [6]), ([2], [3]))),
+          ('backwards', [1], [-2], (([6], [0]), ([100], [-100]), ([-2], [1]), ([0], [6]))),
+          ('both', [0, 1], [1, 2], (([0, 1], [2, 7]), ([0, 0], [9, -1]), ([-3, 2], [-1, 5]), ([1, 6], [4, 7]))))),
+    Case('slice-data-start', 'float[n,4] x, int64 k', 'float[a,b] y, float[c,b] z',
+         'o=Constant<value_ints=[0]>() e=Unsqueeze(k,o) y=Slice(x,o,e,o) f=Constant<value_ints=[100]>() r=Neg(e) z=Slice(x,r,f,o)',
+         feeds=lambda n, m: [floats(n, 4), np.array(m)], sizes=((3, 2), (1, 1), (8, 9), (6, 5))),
+    Case('split-data', 'float[n,6] x, int64[2] s', 'float[n,a] y, float[n,b] z',
+         'y,z=Split<axis=1>(x,s)', feeds=lambda n, m: [floats(n, 6), np.array([m, 6 - m])], sizes=((3, 2), (1, 6), (8, 0), (6, 5))),
+    Case('split-data-rows', 'float[n,4] x, int64[3] s', 'float[a,4] y, float[c,4] z',
+         'y,q,z=Split(x,s)', feeds=lambda n, m: [floats(n, 4), np.array([m, 1, n - m - 1])], sizes=((3, 2), (1, 0), (8, 3), (6, 5))),
+]

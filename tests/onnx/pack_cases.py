@@ -35,6 +35,7 @@ import contrib  # noqa: E402
 import contrib_quantized  # noqa: E402
 import control  # noqa: E402
 import dynamic  # noqa: E402
+import dynamic_cases  # noqa: E402
 import functions  # noqa: E402
 import generate  # noqa: E402
 import graph  # noqa: E402
@@ -190,7 +191,7 @@ FILES = {
     "classic": (lambda: [c for group in classic.ALL for c in group()], of_contrib, 24),
     "official": (official_cases, of_official, 6),
     "functions": (function_cases, of_contrib, 99),
-    "dynamic": (lambda: dynamic.CASES, of_dynamic, 999),
+    "dynamic": (lambda: dynamic_cases.CASES, of_dynamic, 999),
     "control": (lambda: control.CASES, of_control, 999),
     "quantized": (quantized_cases, of_quantized, 8),
     "graphs": (graph_cases, of_graph, 999),

@@ -1,0 +1,57 @@
+"""What a case of dynamic.py is, and what the lists of cases draw their values with."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import onnx.parser
+
+RNG = np.random.default_rng(7)
+HIGH = 8
+
+
+def floats(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def full(n, m):
+    return [floats(n, m, 4)]
+
+
+def codes(*shape):
+    """Whole numbers from 0 to 255 with both: quantized at run time, they are themselves."""
+    x = np.round(RNG.uniform(0, 255, shape)).astype(np.float32)
+    x.flat[0], x.flat[-1] = 0, 255
+    return x
+
+
+def weights(*shape):
+    numbers = ", ".join(str(i * 37 % 255 - 127) for i in range(int(np.prod(shape))))
+    return f"Constant<value = int8[{','.join(map(str, shape))}] {{{numbers}}}>()"
+
+
+def at_run(result, weight, attributes="group = 1"):
+    """ConvInteger of what DynamicQuantizeLinear gives, as onnxruntime.quantization.quantize_dynamic writes it."""
+    return (f"{result}_w = {weight} {result}_i = ConvInteger<{attributes}>(q, {result}_w, zero) "
+            f"{result}_f = Cast<to = 1>({result}_i) {result} = Mul({result}_f, scale) ")
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    inputs: str
+    outputs: str
+    body: str
+    feeds: typing.Callable = full
+    sizes: tuple = ((3, 5), (1, 1), (6, 2))
+    least_n: int = 1
+    least_m: int = 1
+    high: int = HIGH
+    flags: tuple = ()
+    beyond: typing.Callable = None  # inputs that pass the upper bound of some size: an error of the runtime and of `etc run`
+    opset: int = 18
+    fixed: bool = False  # the same program when lowered for one size, without a backend: `etc inspect` must tell its memory
+
+    def model(self):
+        return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {self.opset}]> '
+                                       f'g ({self.inputs}) => ({self.outputs}) {{ {self.body} }}')
