@@ -27,7 +27,7 @@ static uint32_t unpack(Import *im, ValueId packed, int64_t bits, ValueId parts[4
 }
 
 /* The same in the order of the bytes: the last dim is 8 / bits as large. */
-static ValueId unpack_in_order(Import *im, ValueId packed, int64_t bits) {
+ValueId blocks_codes(Import *im, ValueId packed, int64_t bits) {
   ValueId parts[4] = {0};
   Dims s = shape_of(im, packed);
   uint32_t count = unpack(im, packed, bits, parts);
@@ -39,16 +39,14 @@ static ValueId unpack_in_order(Import *im, ValueId packed, int64_t bits) {
   return ex_view_as(im, ex_cat(im, parts, count, s.rank), &s);
 }
 
-/* y less its zero points; 0: the usual one, the middle of the codes. */
+/* y (f32) less its zero points; 0: the usual one, the middle of the codes. */
 static ValueId centred(Import *im, ValueId y, ValueId zeros, int64_t bits) {
-  return zeros ? ex_sub(im, y, zeros) : ex_minus(im, y, (double)(1 << (bits - 1)));
+  if (zeros)
+    return ex_sub(im, y, ex_cast(im, zeros, DTYPE_F32));
+  return ex_minus(im, y, (double)(1 << (bits - 1)));
 }
 
 /* --- MatMulNBits --- */
-
-typedef struct Blocks {
-  int64_t n, k, size, bits, count, bytes; /* blocks in a row, bytes in a block */
-} Blocks;
 
 static bool power_of_two(int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
 
@@ -84,16 +82,16 @@ static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, 
   return EX_VIEW(im, v, rows, columns);
 }
 
-/* Zero points by block as f32 [N, blocks], or 0 for the usual one. */
+/* Zero points by block [N, blocks], as codes or real numbers, or 0 for the usual one. */
 static ValueId read_zeros(Import *im, const Blocks *w) {
   ValueId zeros = in(im, 3);
   if (!zeros)
     return 0;
   if (ex_dtype(im, zeros) != DTYPE_U8)
-    return ex_cast(im, as_matrix(im, zeros, "zero_points", w->n, w->count), DTYPE_F32);
+    return as_matrix(im, zeros, "zero_points", w->n, w->count);
   int64_t row = (w->count * w->bits + 7) / 8;
-  zeros = unpack_in_order(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
-  return ex_cast(im, ex_slice(im, zeros, 1, 0, w->count), DTYPE_F32);
+  zeros = blocks_codes(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
+  return ex_slice(im, zeros, 1, 0, w->count);
 }
 
 /* x [.., K] padded to whole blocks, with columns in the order of unpack(): all first numbers of the
@@ -134,7 +132,7 @@ static ValueId real_weights(Import *im, const Blocks *w, ValueId packed, ValueId
 /* Real weights [N, K] whose columns are in any group. */
 static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
                                ValueId zeros, ValueId groups) {
-  ValueId all = EX_VIEW(im, unpack_in_order(im, packed, w->bits), w->n, w->count * w->size);
+  ValueId all = EX_VIEW(im, blocks_codes(im, packed, w->bits), w->n, w->count * w->size);
   ValueId y = ex_cast(im, ex_slice(im, all, 1, 0, w->k), DTYPE_F32);
   groups = ex_slice(im, groups, 0, 0, w->k);
   y = centred(im, y, zeros ? ex_index_select(im, zeros, 1, groups) : 0, w->bits);
@@ -165,20 +163,26 @@ static bool backend_takes(Import *im, const Blocks *w, ValueId zeros) {
 
 /* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
  * bytes], of which the last block may have more columns than the operand, which is padded. */
-static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales) {
-  ValueId zeros = in(im, 3);
+static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
+                               ValueId zeros) {
   if (!backend_takes(im, w, zeros))
     return 0;
-  int64_t zero_bytes = (w->count + 1) / 2;
-  zeros = zeros ? as_matrix(im, zeros, "zero_points", w->n, zero_bytes) : 0;
-  const Constant *c = value_constant(im->g, packed),
-                 *z = zeros ? value_constant(im->g, zeros) : NULL;
-  if (!import_ok(im) || !c || (zeros && !z) || !value_is_const(im->g, scales))
+  const Constant *c = value_constant(im->g, packed);
+  bool known = c && value_is_const(im->g, scales) && (!zeros || value_is_const(im->g, zeros));
+  if (!import_ok(im) || !known)
     return 0;
   Quantization q = {
       .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
-  q.zeros = z ? signed_nibbles(im, z, w->n, w->count) : 0;
+  q.zeros = zeros ? ex_minus(im, ex_cast(im, zeros, DTYPE_I8), NIBBLE_ZERO) : 0;
   return build_dequantize(&im->b, signed_nibbles(im, c, w->n, w->count * w->size), &q);
+}
+
+ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
+                      ValueId zeros, ValueId bias) {
+  ValueId weights = backend_weights(im, w, packed, scales, zeros);
+  x = by_parts(im, w, x, weights ? 1 : 8 / w->bits);
+  weights = weights ? weights : real_weights(im, w, packed, scales, zeros);
+  return ex_linear(im, x, weights, bias);
 }
 
 void translate_matmul_nbits(Import *im) {
@@ -199,15 +203,11 @@ void translate_matmul_nbits(Import *im) {
   scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
   DType dtype = ex_dtype(im, x);
   x = ex_cast(im, x, DTYPE_F32);
-  ValueId weights = groups ? 0 : backend_weights(im, &w, packed, scales);
-  if (groups) {
-    weights = grouped_weights(im, &w, packed, scales, read_zeros(im, &w), groups);
-  } else {
-    x = by_parts(im, &w, x, weights ? 1 : 8 / w.bits);
-    weights = weights ? weights : real_weights(im, &w, packed, scales, read_zeros(im, &w));
-  }
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
-  ValueId y = ex_linear(im, x, weights, bias);
+  ValueId zeros = read_zeros(im, &w);
+  ValueId y = groups
+                  ? ex_linear(im, x, grouped_weights(im, &w, packed, scales, zeros, groups), bias)
+                  : blocks_linear(im, &w, x, packed, scales, zeros, bias);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -364,11 +364,11 @@ void translate_gather_block_quantized(Import *im) {
   index = ex_flat(im, ex_cast(im, index, DTYPE_I64));
   SymInt count = ex_dim(im, index, 0);
   int64_t all = t.blocks * t.size;
-  ValueId y = unpack_in_order(im, rows(im, t.codes, index), t.bits);
+  ValueId y = blocks_codes(im, rows(im, t.codes, index), t.bits);
   y = ex_cast(im, ex_slice(im, y, 1, 0, t.columns), DTYPE_F32);
   y = EX_VIEW(im, ex_pad(im, y, 0, 0, all - t.columns), count, t.blocks, t.size);
   if (t.zeros) {
-    ValueId zeros = unpack_in_order(im, rows(im, t.zeros, index), t.bits);
+    ValueId zeros = blocks_codes(im, rows(im, t.zeros, index), t.bits);
     zeros = ex_cast(im, ex_slice(im, zeros, 1, 0, t.blocks), DTYPE_F32);
     y = ex_sub(im, y, EX_VIEW(im, zeros, count, t.blocks, 1));
   } else if (t.zero != 0) {

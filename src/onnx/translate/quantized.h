@@ -29,4 +29,17 @@ ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero)
 ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
                           ValueId bias);
 
+/* --- codes of 2, 4 or 8 bits in blocks of a row, the lowest bits of a byte first --- */
+
+/* A matrix [n, k] of such codes; `count` blocks in a row, `bytes` in a block. */
+typedef struct Blocks {
+  int64_t n, k, size, bits, count, bytes;
+} Blocks;
+/* Bytes as their codes: the last dim is 8 / bits as large. */
+ValueId blocks_codes(Import *im, ValueId packed, int64_t bits);
+/* x w' + bias in f32 (the bias may be 0) for w = (codes - zeros) * scales; packed [n, bytes],
+ * scales [n, blocks], zeros alike, codes or real numbers, or 0: the middle of the codes. */
+ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
+                      ValueId zeros, ValueId bias);
+
 #endif
