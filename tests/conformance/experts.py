@@ -12,6 +12,7 @@ import numpy as np
 
 import contrib
 from contrib import F16, F32, Case, cases, normal, softmax
+from contrib_quantized import U8, pack
 
 
 
@@ -23,7 +24,7 @@ ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "silu": lambda x: x * sigmoid
 NO_BIAS = np.zeros((1, 1))
 
 
-def experts(x, r, w1, w2, b1=NO_BIAS, b2=NO_BIAS, w3=None, b3=NO_BIAS, *, k, activation_type="relu", swiglu_fusion=0):
+def experts(x, r, w1, w2, b1=NO_BIAS, b2=NO_BIAS, w3=None, b3=NO_BIAS, *, k, activation_type="relu", swiglu_fusion=0, share=None, among=False):
     """What the schema says, for the forms that ONNX Runtime's kernel for the CPU does not take: a third layer, swiglu but with pairs."""
     rows = x.reshape(-1, x.shape[-1]).astype(np.float64)
     first = np.einsum("th,eih->eti", rows, w1) + b1[:, None]
@@ -34,7 +35,9 @@ def experts(x, r, w1, w2, b1=NO_BIAS, b2=NO_BIAS, w3=None, b3=NO_BIAS, *, k, act
     inner = ACTIVATIONS["silu" if activation_type == "swiglu" else activation_type](first) * gate
     each = np.einsum("eti,ehi->teh", inner, w2) + b2
     chosen = np.argsort(np.argsort(-r, -1), -1) < k
-    return [(each * (softmax(r) * chosen)[..., None]).sum(1).reshape(x.shape).astype(x.dtype)]
+    share = (softmax(r.astype(np.float64)) if share is None else share) * chosen
+    share = share / share.sum(-1, keepdims=True) if among else share
+    return [(each * share[..., None]).sum(1).reshape(x.shape).astype(x.dtype)]
 
 
 def float_cases():
@@ -72,8 +75,105 @@ def float_cases():
     yield by_schema("half", names, *half, out=(F16,), rtol=2e-2, atol=2e-2, activation_type="silu", k=2)
 
 
+# --- weights as codes ---
+
+QNAMES = "x r w1 s1 b1 w2 s2 b2 w3 s3 b3 z1 z2 z3 rw"
+
+
+class Codes:
+    """A layer of 3 experts: `given` are the inputs of a model, `real` the weights that they stand for."""
+
+    def __init__(self, own, number, rows, columns, bits, block=0, zeros=False, bias=True):
+        blocks = columns // block if block else 1
+        codes, middle = own.integers(0, 1 << bits, (3, rows, columns)), 1 << (bits - 1)
+        scales = ((own.random((3, rows, blocks)) + 0.5) / (1 << bits)).astype(F32)
+        zero = own.integers(0, 1 << bits, (3, rows, blocks)) if zeros else np.full((3, rows, blocks), middle)
+        self.given = {f"w{number}": pack(codes, bits), f"s{number}": scales if block else scales[..., 0]}
+        if bias:
+            self.given[f"b{number}"] = own.standard_normal((3, rows)).astype(F32)
+        self.real = {**self.given, f"w{number}": (codes - zero.repeat(columns // blocks, -1)) * scales.repeat(columns // blocks, -1)}
+        if zeros:
+            self.given[f"z{number}"] = pack(zero if block else zero[..., 0], bits)
+
+
+def network(own, hidden=32, inner=16, rows=1, gate=False, **more):
+    parts = [Codes(own, 1, rows * inner, hidden, **more), Codes(own, 2, hidden, inner, **more)] + ([Codes(own, 3, inner, hidden, **more)] if gate else [])
+    given, real = ({k: v for part in parts for k, v in getattr(part, kind).items()} for kind in ("given", "real"))
+    return given, {k: v for k, v in real.items() if k[0] in "wb"}
+
+
+def names_of(*values):
+    names = ["-" if all(n not in v for v in values) else n for n in QNAMES.split()]
+    while names[-1] == "-":
+        names.pop()
+    return " ".join(names)
+
+
+def code_cases():
+    own = np.random.default_rng(3)
+
+    def real(*shape):
+        return own.standard_normal(shape).astype(F32)
+
+    def case(name, given, x, **attributes):
+        return Case(f"QMoE_{name}", "QMoE", names_of(x, given), x, given, **{"k": 2, **attributes})
+    x = {"x": real(2, 32), "r": real(2, 3)}
+    for bits in (2, 4, 8):
+        for block in (0, 16):
+            for zeros in (False, True):
+                given, weights = network(own, bits=bits, block=block, zeros=zeros)
+                exact = {} if bits < 8 or not block else {  # there ONNX Runtime quantizes the rows, too
+                    "reference": lambda x, r, weights=weights, **_: experts(x, r, **weights, k=2, activation_type="silu", among=True)}
+                yield case(f"{bits}_{block}{'_zeros' * zeros}", given, x, expert_weight_bits=bits, activation_type="silu",
+                           **({"block_size": block} if block else {}), **exact)
+    four, _ = network(own, bits=4, block=16)
+    for activation in ("relu", "gelu", "identity"):
+        yield case(f"{activation}", four, x, activation_type=activation, block_size=16)
+    pairs, _ = network(own, rows=2, bits=4, block=16, zeros=True)
+    swiglu = {"activation_type": "swiglu", "activation_alpha": 1.7, "activation_beta": 1.0, "swiglu_limit": 0.5}
+    yield case("swiglu", pairs, x, block_size=16, swiglu_fusion=1, **swiglu)
+    rows, _ = network(own, rows=2, bits=4, zeros=True)
+    yield case("swiglu_rows", rows, x, swiglu_fusion=1, **swiglu)
+    plain, _ = network(own, bits=4, bias=False)
+    yield case("no_bias", plain, x)
+    odd, _ = network(own, hidden=10, inner=6, bits=4, zeros=True)
+    yield case("odd", odd, {"x": real(2, 3, 10), "r": real(6, 3)}, k=1)
+    yield case("normalized", four, x, block_size=16, normalize_routing_weights=1)
+    for normalize in (0, 1):
+        yield case(f"weights_{normalize}", four, {**x, "rw": np.abs(real(2, 3))}, block_size=16, normalize_routing_weights=normalize)
+    yield case("ties", four, {"x": real(3, 32), "r": np.array([[0, 0, 0], [1, 2, 2], [2, 1, 2]], F32)}, block_size=16, k=1)
+    blocks, _ = network(own, hidden=16, inner=48, bits=4, block=16, zeros=True)
+    yield case("odd_blocks", blocks, {"x": real(2, 16), "r": real(2, 3)}, block_size=16)
+    half = [{k: v if v.dtype == U8 else v.astype(F16) for k, v in group.items()} for group in (four, x)]
+    yield case("half", *half, out=(F16,), block_size=16, rtol=2e-2, atol=2e-2)
+    feeds = [{"x": real(n, 32), "r": real(n, 3)} for n in (2, 1, 5)]
+    yield Case("QMoE_dynamic", "QMoE", names_of(x, four), feeds, four, k=2, block_size=16, dims={"tokens": "1..8"},
+               shapes={"x": ["tokens", 32], "r": ["tokens", 3]})
+
+    def by_schema(name, given, weights, widths=None, **attributes):
+        more = {"k": 2, "activation_type": "silu", **attributes}
+        keys = {k: v for k, v in more.items() if k in ("k", "activation_type", "swiglu_fusion")}
+        return case(f"{name}", given, {**x, "rw": real(2, 3)}, **more, **(widths or {}),
+                    reference=lambda x, r, rw, **_: experts(x, r, **weights, share=rw, **keys))
+    yield by_schema("gate", *network(own, bits=4, gate=True, zeros=True))
+    yield by_schema("gate_swiglu", *network(own, bits=4, gate=True, block=16), block_size=16, activation_type="swiglu")
+    yield by_schema("halves", *network(own, rows=2, bits=4, zeros=True, block=16), block_size=16, activation_type="swiglu", swiglu_fusion=2)
+    (first, real1), (second, real2) = network(own, bits=8, zeros=True), network(own, bits=2, zeros=True)
+    mixed = [{k: v for a, n in ((one, "1"), (two, "2")) for k, v in a.items() if k[1:] == n} for one, two in ((first, second), (real1, real2))]
+    yield by_schema("widths", *mixed, widths={"fc1_expert_weight_bits": 8, "fc2_expert_weight_bits": 2})
+
+
+def rows_of_bytes():
+    """With accuracy_level 4 rows may be quantized, which ONNX Runtime and XNNPACK do each in its own way."""
+    own = np.random.default_rng(4)
+    x = {"x": own.standard_normal((5, 64)).astype(F32), "r": own.standard_normal((5, 3)).astype(F32)}
+    for zeros in (False, True):
+        given, _ = network(own, hidden=64, inner=96, bits=4, block=32, zeros=zeros)
+        yield Case(f"QMoE_bytes{'_zeros' * zeros}", "QMoE", names_of(x, given), x, given, k=2, block_size=32, accuracy_level=4, rtol=0, atol=0.3)
+
+
 def main():
-    return cases.run([*float_cases()], contrib.check, cases.parser(__doc__).parse_args())
+    return cases.run([*float_cases(), *code_cases(), *rows_of_bytes()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

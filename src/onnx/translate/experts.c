@@ -2,15 +2,20 @@
  * running, so it goes through all of them: the first layers of all experts are one product of many
  * columns; the second layers are one, too, of as many rows, which sums the experts because what
  * goes in was multiplied by their shares, 0 for those that the router did not choose. */
-#include "onnx/express.h"
+#include <stdio.h>
+
+#include "onnx/translate/quantized.h"
 
 typedef enum Activation { RELU, GELU, SILU, SWIGLU, IDENTITY } Activation;
 
-/* One layer of all experts. */
+/* One layer of all experts. With a scale for each block of a row the weights are codes of some
+ * bits, packed along the rows. */
 typedef struct Layer {
-  ValueId weights;       /* [experts, rows, columns], or 0 */
+  ValueId weights;       /* [experts, rows, columns], codes: [experts, rows, bytes]; or 0 */
   ValueId bias;          /* [experts, rows], or 0 */
+  ValueId scales, zeros; /* [experts, rows, blocks], or 0 */
   int64_t rows, columns; /* of an expert */
+  int64_t bits, size;    /* of a code, of a block */
 } Layer;
 
 typedef struct Experts {
@@ -32,34 +37,42 @@ static ValueId ranks(Import *im, ValueId scores) {
   return ex_sum(im, ex_cast(im, better, DTYPE_F32), 2, false);
 }
 
-/* Probabilities of the k best experts, 0 for the others. */
-static ValueId shares(Import *im, ValueId scores, int64_t count) {
+/* What the k best experts count, 0 for the others. Without values of its own (0) that is the
+ * probability, of all experts or, with `among`, of those that were chosen. */
+static ValueId shares(Import *im, ValueId scores, ValueId values, int64_t count, bool among) {
   int64_t k = attr_int(im, "k", 1);
-  DType dtype = ex_dtype(im, scores);
   scores = ex_widen(im, scores);
   if (k < 1 || k > count)
     import_fail(im, DIAG_ATTR_VALUE, "k is %lld of %lld experts", (long long)k, (long long)count);
-  ValueId share = ex_softmax(im, scores, 1);
+  ValueId share = values ? ex_widen(im, values) : ex_softmax(im, scores, 1);
   if (k < count) {
     ValueId chosen = ex_with(im, OP_LT_TENSOR, ranks(im, scores), (double)k);
     share = ex_where(im, chosen, share, ex_number(im, share, 0));
   }
-  if (attr_flag(im, "normalize_routing_weights", false))
+  if (attr_flag(im, "normalize_routing_weights", false) || (among && !values))
     share = ex_div(im, share, ex_sum(im, share, 1, true));
-  return ex_cast(im, share, dtype);
+  return share;
 }
 
 /* --- the layers --- */
 
-/* Every second row of each expert, from `first` on, or one half of them. */
-static Layer half(Import *im, const Layer *all, int64_t first, bool neighbours, int64_t count) {
-  Layer y = {.rows = all->rows / 2, .columns = all->columns};
-  SymInt pair = neighbours ? 2 : y.rows, pairs = neighbours ? y.rows : 2;
-  uint32_t dim = neighbours ? 2 : 1;
-  y.weights = EX_VIEW(im, all->weights, count, pairs, pair, ex_dim(im, all->weights, 2));
-  y.weights = ex_select(im, y.weights, dim, first);
-  if (all->bias)
-    y.bias = ex_select(im, EX_VIEW(im, all->bias, count, pairs, pair), dim, first);
+/* Of v [experts, rows, …] every second row of each expert, from `first` on, or one half of them. */
+static ValueId half_rows(Import *im, ValueId v, int64_t first, bool neighbours) {
+  Dims s = shape_of(im, v);
+  if (!v || !import_ok(im))
+    return 0;
+  SymInt rows = s.d[1] / 2, split[] = {s.d[0], neighbours ? rows : 2, neighbours ? 2 : rows, 1};
+  split[3] = s.rank == 3 ? s.d[2] : 1;
+  return ex_select(im, ex_view(im, v, split, s.rank + 1), neighbours ? 2 : 1, first);
+}
+
+static Layer half(Import *im, const Layer *all, int64_t first, bool neighbours) {
+  Layer y = *all;
+  y.rows /= 2;
+  y.weights = half_rows(im, all->weights, first, neighbours);
+  y.bias = half_rows(im, all->bias, first, neighbours);
+  y.scales = half_rows(im, all->scales, first, neighbours);
+  y.zeros = half_rows(im, all->zeros, first, neighbours);
   return y;
 }
 
@@ -80,15 +93,28 @@ static void split_first(Import *im, Experts *e) {
   if (fusion == APART || !import_ok(im))
     return;
   Layer all = e->first;
-  e->first = half(im, &all, 0, fusion == NEIGHBOURS, e->count);
-  e->gate = half(im, &all, 1, fusion == NEIGHBOURS, e->count);
+  e->first = half(im, &all, 0, fusion == NEIGHBOURS);
+  e->gate = half(im, &all, 1, fusion == NEIGHBOURS);
+}
+
+/* x times the transpose of a layer, all of whose experts make one matrix of these sizes. */
+static ValueId product(Import *im, const Layer *l, ValueId x, int64_t rows, int64_t columns,
+                       ValueId bias) {
+  if (!l->scales)
+    return ex_linear(im, x, EX_VIEW(im, l->weights, rows, columns), bias);
+  int64_t count = columns / l->size, bytes = l->size * l->bits / 8;
+  Blocks w = {rows, columns, l->size, l->bits, count, bytes};
+  ValueId packed = EX_VIEW(im, l->weights, rows, count * bytes),
+          scales = EX_VIEW(im, l->scales, rows, count),
+          zeros = l->zeros ? EX_VIEW(im, l->zeros, rows, count) : 0;
+  return blocks_linear(im, &w, x, packed, scales, zeros, bias);
 }
 
 /* A layer of all experts side by side: [tokens, experts * rows]. */
 static ValueId apply(Import *im, const Experts *e, const Layer *l) {
   int64_t all = e->count * l->rows;
   ValueId bias = l->bias ? EX_VIEW(im, l->bias, all) : 0;
-  return ex_linear(im, e->x, EX_VIEW(im, l->weights, all, ex_dim(im, l->weights, 2)), bias);
+  return product(im, l, e->x, all, l->columns, bias);
 }
 
 /* swiglu(g, l) = g sigmoid(alpha g) (l + beta), where both have a limit. */
@@ -119,20 +145,23 @@ static ValueId activate(Import *im, const Experts *e, ValueId x, ValueId gate) {
 
 /* The sum of the second layers of x [tokens, experts * inner]. */
 static ValueId sum_second(Import *im, const Experts *e, ValueId x) {
-  const Layer *l = &e->second;
+  Layer l = e->second;
   SymInt tokens = ex_dim(im, x, 0);
-  ValueId parts = EX_VIEW(im, x, tokens, e->count, l->columns);
+  ValueId parts = EX_VIEW(im, x, tokens, e->count, l.columns);
   parts = ex_mul(im, parts, ex_unsqueeze(im, e->share, 2));
-  parts = EX_VIEW(im, parts, tokens, e->count * l->columns);
-  ValueId w = EX_PERMUTE(im, l->weights, 1, 0, 2);
-  ValueId y = ex_linear(im, parts, EX_VIEW(im, w, l->rows, e->count * l->columns), 0);
-  return l->bias ? ex_add(im, y, ex_mm(im, e->share, l->bias)) : y;
+  parts = EX_VIEW(im, parts, tokens, e->count * l.columns);
+  l.weights = EX_PERMUTE(im, l.weights, 1, 0, 2);
+  l.scales = l.scales ? EX_PERMUTE(im, l.scales, 1, 0, 2) : 0;
+  l.zeros = l.zeros ? EX_PERMUTE(im, l.zeros, 1, 0, 2) : 0;
+  ValueId y = product(im, &l, parts, l.rows, e->count * l.columns, 0);
+  return l.bias ? ex_add(im, y, ex_mm(im, e->share, l.bias)) : y;
 }
 
 /* --- inputs --- */
 
-static Layer read_layer(Import *im, uint32_t input, bool needed, const char *name) {
-  Layer l = {.weights = needed ? in_required(im, input) : in(im, input), .bias = in(im, input + 1)};
+/* A layer whose weights and bias are at these inputs. */
+static Layer read_layer(Import *im, uint32_t weights, uint32_t bias, const char *name) {
+  Layer l = {.weights = in(im, weights), .bias = in(im, bias)};
   if (l.weights && ex_rank(im, l.weights) != 3)
     import_fail(im, DIAG_INPUT_RANK, "%s_experts_weights has rank %u, not 3", name,
                 ex_rank(im, l.weights));
@@ -161,38 +190,128 @@ static void check_layer(Import *im, const Experts *e, const Layer *l, int64_t ro
         (long long)e->count, (long long)rows, (long long)columns);
 }
 
-static void check(Import *im, const Experts *e, ValueId scores) {
+static void check_scores(Import *im, const Experts *e, ValueId scores, const char *name) {
+  SymInt tokens = ex_dim(im, e->x, 0), rows = ex_dim(im, scores, 0);
+  bool known = sym_is_const(tokens) && sym_is_const(rows);
+  if (ex_rank(im, scores) != 2 || ex_dim(im, scores, 1) != e->count || (known && rows != tokens))
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%s is not [tokens, %lld]", name, (long long)e->count);
+}
+
+/* Reads the tokens; their shape is that of the result. */
+static bool begin(Import *im, Experts *e) {
+  ValueId x = in_required(im, 0), weights = in_required(im, 2);
+  uint32_t rank = ex_rank(im, x);
+  e->activation =
+      (Activation)attr_choice(im, "activation_type", "relu", "relu|gelu|silu|swiglu|identity");
+  attr_refuse(im, "use_sparse_mixer");
+  if (rank != 2 && rank != 3)
+    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, not 2 or 3", rank);
+  e->x = rank == 3 ? ex_rows(im, x, 2) : x;
+  e->count = ex_fixed(im, weights, 0);
+  return import_ok(im);
+}
+
+/* Computes what was read. values: what the experts count, or 0. */
+static void finish(Import *im, Experts *e, ValueId values, bool among) {
+  ValueId x = in_required(im, 0), scores = in_required(im, 1);
+  DType dtype = ex_dtype(im, x);
+  Dims shape = shape_of(im, x);
+  split_first(im, e);
   int64_t hidden = ex_fixed(im, e->x, 1), inner = e->second.columns;
   check_layer(im, e, &e->first, inner, hidden, "fc1");
   check_layer(im, e, &e->second, hidden, inner, "fc2");
   check_layer(im, e, &e->gate, inner, hidden, "fc3");
-  SymInt tokens = ex_dim(im, e->x, 0), rows = ex_dim(im, scores, 0);
-  bool known = sym_is_const(tokens) && sym_is_const(rows);
-  if (ex_rank(im, scores) != 2 || ex_dim(im, scores, 1) != e->count || (known && rows != tokens))
-    import_fail(im, DIAG_SHAPE_MISMATCH, "router_probs is not [tokens, %lld]", (long long)e->count);
+  check_scores(im, e, scores, "router_probs");
+  if (values)
+    check_scores(im, e, values, "router_weights");
+  if (!import_ok(im))
+    return;
+  e->share = ex_cast(im, shares(im, scores, values, e->count, among), ex_dtype(im, e->x));
+  ValueId gate = e->gate.weights ? apply(im, e, &e->gate) : 0;
+  ValueId y = activate(im, e, apply(im, e, &e->first), gate);
+  y = ex_cast(im, sum_second(im, e, y), dtype);
+  out(im, 0, ex_view_as(im, y, &shape));
 }
 
 void translate_moe(Import *im) {
-  ValueId x = in_required(im, 0), scores = in_required(im, 1);
-  Dims shape = shape_of(im, x);
-  Experts e = {.activation = (Activation)attr_choice(im, "activation_type", "relu",
-                                                     "relu|gelu|silu|swiglu|identity")};
-  attr_refuse(im, "use_sparse_mixer");
-  if (shape.rank != 2 && shape.rank != 3)
-    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, not 2 or 3", shape.rank);
-  if (!import_ok(im))
+  Experts e = {0};
+  (void)in_required(im, 4);
+  if (!begin(im, &e))
     return;
-  e.x = shape.rank == 3 ? ex_rows(im, x, 2) : x;
-  e.first = read_layer(im, 2, true, "fc1");
-  e.second = read_layer(im, 4, true, "fc2");
-  e.gate = read_layer(im, 6, false, "fc3");
-  e.count = ex_fixed(im, e.first.weights, 0);
-  split_first(im, &e);
-  check(im, &e, scores);
+  e.first = read_layer(im, 2, 3, "fc1");
+  e.second = read_layer(im, 4, 5, "fc2");
+  e.gate = read_layer(im, 6, 7, "fc3");
+  finish(im, &e, 0, false);
+}
+
+/* --- codes --- */
+
+/* Zero points by block, packed along the blocks of a row or, when a row is one block, along the
+ * rows. */
+static ValueId read_zeros(Import *im, const Experts *e, const Layer *l, ValueId zeros,
+                          const char *name) {
+  int64_t blocks = l->columns / l->size;
+  uint32_t rank = ex_rank(im, zeros);
+  int64_t last = rank == 2 ? l->rows : blocks, bytes = (last * l->bits + 7) / 8;
+  bool fit = (rank == 3 || (rank == 2 && blocks == 1)) && ex_dim(im, zeros, 0) == e->count &&
+             (rank == 2 || ex_dim(im, zeros, 1) == l->rows) &&
+             ex_dim(im, zeros, rank - 1) == bytes && ex_dtype(im, zeros) == DTYPE_U8;
+  if (!fit)
+    return import_fail(
+        im, DIAG_SHAPE_MISMATCH,
+        "%s_zero_points are not bytes for %lld experts with %lld rows of %lld blocks", name,
+        (long long)e->count, (long long)l->rows, (long long)blocks);
+  zeros = ex_slice(im, blocks_codes(im, zeros, l->bits), rank - 1, 0, last);
+  return EX_VIEW(im, zeros, e->count, l->rows, blocks);
+}
+
+/* The layer at `input`: codes, scales and bias. */
+static Layer read_codes(Import *im, const Experts *e, uint32_t input, uint32_t zeros,
+                        const char *name) {
+  char bits[32];
+  Layer l = read_layer(im, input, input + 2, name);
+  ValueId scales = in(im, input + 1);
+  (void)snprintf(bits, sizeof bits, "%s_expert_weight_bits", name);
+  l.bits = attr_int(im, bits, attr_int(im, "expert_weight_bits", 4));
+  if (l.bits != 2 && l.bits != 4 && l.bits != 8)
+    import_fail(im, DIAG_ATTR_VALUE, "%s has weights of %lld bits, not 2, 4 or 8", name,
+                (long long)l.bits);
+  if (!l.weights || !import_ok(im))
+    return l;
+  l.columns *= 8 / l.bits;
+  l.size = attr_int(im, "block_size", 0);
+  l.size = l.size ? l.size : l.columns;
+  if (l.size < 1 || l.columns % l.size || l.size * l.bits % 8)
+    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld does not divide %lld columns of %s",
+                (long long)l.size, (long long)l.columns, name);
+  if (!scales)
+    import_fail(im, DIAG_INPUT_COUNT, "%s has no scales", name);
+  if (ex_dtype(im, l.weights) != DTYPE_U8)
+    import_fail(im, DIAG_INPUT_TYPE, "%s_experts_weights are %s, not u8", name,
+                dtype_name(ex_dtype(im, l.weights)));
   if (!import_ok(im))
+    return l;
+  scales = EX_VIEW(im, scales, e->count, l.rows, l.columns / l.size);
+  l.scales = ex_cast(im, scales, DTYPE_F32);
+  l.bias = l.bias ? ex_cast(im, l.bias, DTYPE_F32) : 0;
+  l.zeros = in(im, zeros) ? read_zeros(im, e, &l, in(im, zeros), name) : 0;
+  return l;
+}
+
+/* Without router_weights ONNX Runtime's kernel has shares whose sum is 1, whatever
+ * normalize_routing_weights says. */
+void translate_qmoe(Import *im) {
+  Experts e = {0};
+  (void)in_required(im, 5);
+  if (!sv_eq_str(attr_str(im, "quant_type", "int"), "int"))
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "only quant_type 'int' is supported");
+  if (attr_int(im, "weights_prepacked", -1) > 0)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "weights prepacked for a GPU are not supported");
+  if (!begin(im, &e))
     return;
-  e.share = shares(im, scores, e.count);
-  ValueId gate = e.gate.weights ? apply(im, &e, &e.gate) : 0;
-  ValueId y = activate(im, &e, apply(im, &e, &e.first), gate);
-  out(im, 0, ex_view_as(im, sum_second(im, &e, y), &shape));
+  e.x = ex_cast(im, e.x, DTYPE_F32);
+  e.first = read_codes(im, &e, 2, 11, "fc1");
+  e.second = read_codes(im, &e, 5, 12, "fc2");
+  e.gate = read_codes(im, &e, 8, 13, "fc3");
+  finish(im, &e, in(im, 14), true);
 }
