@@ -167,10 +167,17 @@ static Layer read_layer(Import *im, uint32_t weights, uint32_t bias, const char 
                 ex_rank(im, l.weights));
   if (l.bias && !l.weights)
     import_fail(im, DIAG_INPUT_COUNT, "%s_experts_bias has no weights beside it", name);
-  if (l.weights) {
-    l.rows = ex_fixed(im, l.weights, 1);
-    l.columns = ex_fixed(im, l.weights, 2);
-  }
+  if (!l.weights || !import_ok(im))
+    return l;
+  int64_t count = ex_fixed(im, l.weights, 0);
+  l.rows = ex_fixed(im, l.weights, 1);
+  l.columns = ex_fixed(im, l.weights, 2);
+  bool fit = count > 0 && l.rows > 0 && l.columns > 0 && count <= INT32_MAX &&
+             l.rows <= INT32_MAX && l.columns <= INT32_MAX;
+  if (!fit)
+    import_fail(im, DIAG_SHAPE_MISMATCH,
+                "%s_experts_weights are %lld matrices of %lld rows and %lld columns", name,
+                (long long)count, (long long)l.rows, (long long)l.columns);
   return l;
 }
 
@@ -281,7 +288,7 @@ static Layer read_codes(Import *im, const Experts *e, uint32_t input, uint32_t z
   l.columns *= 8 / l.bits;
   l.size = attr_int(im, "block_size", 0);
   l.size = l.size ? l.size : l.columns;
-  if (l.size < 1 || l.columns % l.size || l.size * l.bits % 8)
+  if (l.size < 1 || l.columns % l.size || l.size % (8 / l.bits))
     import_fail(im, DIAG_ATTR_VALUE, "block_size %lld does not divide %lld columns of %s",
                 (long long)l.size, (long long)l.columns, name);
   if (!scales)
