@@ -163,17 +163,17 @@ def code_cases():
     yield by_schema("widths", *mixed, widths={"fc1_expert_weight_bits": 8, "fc2_expert_weight_bits": 2})
 
 
-def rows_of_bytes():
+def byte_cases():
     """With accuracy_level 4 rows may be quantized, which ONNX Runtime and XNNPACK do each in its own way."""
     own = np.random.default_rng(4)
-    x = {"x": own.standard_normal((5, 64)).astype(F32), "r": own.standard_normal((5, 3)).astype(F32)}
+    x = {"x": own.standard_normal((2, 32)).astype(F32), "r": own.standard_normal((2, 3)).astype(F32)}
     for zeros in (False, True):
-        given, _ = network(own, hidden=64, inner=96, bits=4, block=32, zeros=zeros)
-        yield Case(f"QMoE_bytes{'_zeros' * zeros}", "QMoE", names_of(x, given), x, given, k=2, block_size=32, accuracy_level=4, rtol=0, atol=0.3)
+        given, _ = network(own, hidden=32, inner=32, bits=4, block=32, zeros=zeros)
+        yield Case(f"QMoE_bytes{'_zeros' * zeros}", "QMoE", names_of(x, given), x, given, k=2, block_size=32, accuracy_level=4, rtol=0, atol=0.1)
 
 
 def main():
-    return cases.run([*float_cases(), *code_cases(), *rows_of_bytes()], contrib.check, cases.parser(__doc__).parse_args())
+    return cases.run([*float_cases(), *code_cases(), *byte_cases()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ FILES = {
     "xnnpack": (lambda: [c for f in xnnpack_ops.FAMILIES for c in f()], of_node, 24),
     "contrib": (lambda: nodes(contrib, "product", "norm", "attention", "multi_head", "group_query", "rotary", "other"), of_contrib, 99),
     "contrib_quantized": (lambda: nodes(contrib_quantized, "recurrent", "four_bit", "nbits", "qlinear", "product", "linear"), of_contrib, 99),
-    "experts": (lambda: nodes(experts, "float", "code"), of_contrib, 99),
+    "experts": (lambda: nodes(experts, "float", "code", "byte"), of_contrib, 99),
     "classic": (lambda: [c for group in classic.ALL for c in group()], of_contrib, 24),
     "official": (official_cases, of_official, 6),
     "functions": (function_cases, of_contrib, 99),

@@ -142,9 +142,10 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
 enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, NIBBLE_ZERO = 8 };
 
 /* A constant of codes of 4 bits, two a byte, lower ones first, as numbers from -8 to 7. */
-static ValueId signed_nibbles(Import *im, const Constant *packed, int64_t rows, int64_t columns) {
-  Constant codes =
-      constant_unpacked(im->g, *packed, (uint64_t)rows, (uint64_t)columns, false, -NIBBLE_ZERO);
+static ValueId signed_nibbles(Import *im, ValueId packed, int64_t rows, int64_t columns) {
+  Constant bytes = *value_constant(im->g, packed),
+           codes = constant_unpacked(im->g, bytes, (uint64_t)rows, (uint64_t)columns, false,
+                                     -NIBBLE_ZERO);
   TypeId type = graph_tensor_type(im->g, DTYPE_I8, 2, (SymInt[]){rows, columns}, ORDER_CONTIGUOUS);
   return graph_add_constant(im->g, type, codes, 0);
 }
@@ -167,14 +168,14 @@ static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, Valu
                                ValueId zeros) {
   if (!backend_takes(im, w, zeros))
     return 0;
-  const Constant *c = value_constant(im->g, packed);
-  bool known = c && value_is_const(im->g, scales) && (!zeros || value_is_const(im->g, zeros));
-  if (!import_ok(im) || !known)
+  bool known = value_is_const(im->g, packed) && value_is_const(im->g, scales) &&
+               (!zeros || value_is_const(im->g, zeros));
+  if (!known)
     return 0;
   Quantization q = {
       .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
   q.zeros = zeros ? ex_minus(im, ex_cast(im, zeros, DTYPE_I8), NIBBLE_ZERO) : 0;
-  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, w->count * w->size), &q);
+  return build_dequantize(&im->b, signed_nibbles(im, packed, w->n, w->count * w->size), &q);
 }
 
 ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
