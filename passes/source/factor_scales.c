@@ -286,7 +286,7 @@ Status pass_factor_scales(PassContext *p, Graph *g) {
       {OP_MM, product, "products"},
       {OP_MATMUL, product, "products"},
       {OP_ADDMM, product_and_sum, "products"},
-      {OP_MEAN_DIM, mean, "means"},
+      {OP_MEAN_DIM, mean, "products"},
   };
   return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }
