@@ -5,9 +5,9 @@
  * this makes product(q - z, w - y) * (s * t) + bias. Sums of products of small integers are
  * exact in f32 (to 2^24), so that the order in which a kernel adds them no longer shows: what the
  * next quantization rounds is off by two roundings instead of by one for each term. Sums of few
- * terms are left alone: their error is small, and another runtime that adds in the same order has
- * the same. So are means, of any number of terms. There is less to compute too, since s and t scale
- * the result, not the operands, and a constant weight stays what it is in the file.
+ * terms are left alone, but for means: their error is small, and another runtime that adds in the
+ * same order has the same. There is less to compute too, since s and t scale the result, not the
+ * operands, and a constant weight stays what it is in the file.
  *
  * Between a quantization and the dequantization of its result the conversion to an integer and back
  * changes nothing, nor does adding the zero point to subtract it again; both go. (A zero may keep
