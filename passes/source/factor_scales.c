@@ -1,13 +1,13 @@
-/* Scales of quantized tensors behind the matrix products and convolutions: of
+/* Scales of quantized tensors behind the matrix products, convolutions and means: of
  *
  *     product((q - z) * s, (w - y) * t) + bias    with integers q, z, w, y
  *
  * this makes product(q - z, w - y) * (s * t) + bias. Sums of products of small integers are
  * exact in f32 (to 2^24), so that the order in which a kernel adds them no longer shows: what the
  * next quantization rounds is off by two roundings instead of by one for each term. Sums of few
- * terms are left alone: their error is small, and another runtime that adds in the same order has
- * the same. There is less to compute too, since s and t scale the result, not the operands, and a
- * constant weight stays what it is in the file.
+ * terms are left alone, but for means: their error is small, and another runtime that adds in the
+ * same order has the same. There is less to compute too, since s and t scale the result, not the
+ * operands, and a constant weight stays what it is in the file.
  *
  * Between a quantization and the dequantization of its result the conversion to an integer and back
  * changes nothing, nor does adding the zero point to subtract it again; both go. (A zero may keep
@@ -225,6 +225,23 @@ static ValueId product_and_sum(Builder *b, NodeId n) {
   return y && b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(c)) : 0;
 }
 
+/* --- means --- */
+
+/* Of any number of terms: means of 64 codes are in the middle between two codes so often that the
+ * error of a short sum shows, too. */
+static ValueId mean(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  Scaled x;
+  ArgIn args[4];
+  if (!match_scaled(g, node_value(g, n, 0), &x) || x.count != 1)
+    return 0;
+  for (uint32_t i = 1; i < COUNT_OF(args); i++)
+    args[i] = node_arg_in(g, n, i, &g->arena);
+  args[0] = A_VAL(x.whole);
+  ValueId factor = build_const(b, DTYPE_F32, 0, NULL, x.factors);
+  return times(b, build_args(b, OP_MEAN_DIM, args, COUNT_OF(args)), factor);
+}
+
 /* --- there and back --- */
 
 /* The f32 of the integer of clamp(round(x) + z) is that sum. */
@@ -269,6 +286,7 @@ Status pass_factor_scales(PassContext *p, Graph *g) {
       {OP_MM, product, "products"},
       {OP_MATMUL, product, "products"},
       {OP_ADDMM, product_and_sum, "products"},
+      {OP_MEAN_DIM, mean, "products"},
   };
   return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }
