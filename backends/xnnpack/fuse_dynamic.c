@@ -343,7 +343,7 @@ static Stack stack_of(const Fuse *f, const XnnNode *n) {
 enum { IMAGES = 1, ROWS = 2 }; /* bits of a dynamic dim */
 
 /* The dims of what was made on the way to the convolution are not marked as dynamic. */
-static void mark_open(Fuse *f, XnnId v, uint8_t dims) {
+static void mark_dynamic(Fuse *f, XnnId v, uint8_t dims) {
   for (uint32_t i = 0; i < f->x->value_count; i++)
     if (f->x->values[i].dynamic) {
       f->x->values[v].dynamic |= dims;
@@ -355,7 +355,7 @@ static void mark_open(Fuse *f, XnnId v, uint8_t dims) {
 static XnnId images_like(Fuse *f, XnnId v, uint32_t rows) {
   const uint32_t *dims = f->x->values[v].dims;
   XnnId made = xnn_value(f->x, XNN_FP32, 4, (uint32_t[]){dims[0], rows, dims[2], dims[3]});
-  mark_open(f, made, IMAGES);
+  mark_dynamic(f, made, IMAGES);
   return made;
 }
 
@@ -364,7 +364,7 @@ static XnnId one_like(Fuse *f, XnnId images, bool pixels) {
   const uint32_t *dims = f->x->values[images].dims;
   uint32_t columns = pixels ? 1 : dims[2], rows = dims[0] * dims[1] * (dims[2] / columns);
   XnnId made = xnn_value(f->x, XNN_FP32, 4, (uint32_t[]){1, rows, columns, dims[3]});
-  mark_open(f, made, ROWS);
+  mark_dynamic(f, made, ROWS);
   return made;
 }
 
@@ -397,7 +397,7 @@ static void emit_stacked(Fuse *f, XnnNode *n) {
   XnnId out = n->fields[CONV_OUT], kept = XNN_NONE;
   bool cut = s.results > f->x->values[out].dims[1], pixels = takes_pixels(n);
   XnnId wide = cut ? images_like(f, out, s.results) : out, one = one_like(f, wide, pixels);
-  mark_open(f, wide, IMAGES);
+  mark_dynamic(f, wide, IMAGES);
   n->fields[CONV_IN] = quantized_at_run(f, stacked(f, &s, n->fields[CONV_IN], pixels), 3, &kept);
   n->fields[0] = 0;
   n->fields[CONV_PAD_BOTTOM] = s.below;
@@ -422,7 +422,7 @@ static bool compute_images(Fuse *f, const XnnNode *n) {
   copy.fields[CONV_IN] = in;
   copy.fields[CONV_IN + 1] = xf_by_channels(f, &copy, filter);
   xf_make_floats(f, in);
-  if (f->x->values[in].dims[0] != 1 || (f->x->values[in].dynamic & 1)) {
+  if (f->x->values[in].dims[0] != 1 || (f->x->values[in].dynamic & IMAGES)) {
     emit_stacked(f, &copy);
     return true;
   }

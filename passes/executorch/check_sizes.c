@@ -26,15 +26,15 @@ static ArgIn side(const Symints *s, SymInt v, NodeId *behind) {
   if (sym_is_const(v))
     return A_INT(v);
   ValueId value = symints_value(s, v, &after);
-  if (after && (!*behind || s->position[after] > s->position[*behind]))
-    *behind = after;
+  *behind = symints_later(s, after, *behind);
   return A_VAL(value);
 }
 
-static Status compare(Symints *s, const Constraint *c) {
+/* last: the last node that was there before. */
+static Status compare(Symints *s, const Constraint *c, NodeId last) {
   Graph *g = s->g;
-  TRY(symints_compute(s, c->lhs, g->last));
-  TRY(symints_compute(s, c->rhs, g->last));
+  TRY(symints_compute(s, c->lhs, last));
+  TRY(symints_compute(s, c->rhs, last));
   NodeId behind = 0;
   ArgIn lhs = side(s, c->lhs, &behind), rhs = side(s, c->rhs, &behind);
   const char *left = dim_text(g, c->lhs), *right = dim_text(g, c->rhs);
@@ -49,12 +49,13 @@ static Status compare(Symints *s, const Constraint *c) {
 Status pass_check_sizes(PassContext *p, Graph *g) {
   Symints s = symints_make(p, g);
   uint64_t checks = 0;
-  for (uint32_t i = 0; g->last && i < g->constraint_count; i++) {
+  NodeId last = g->last;
+  for (uint32_t i = 0; last && i < g->constraint_count; i++) {
     const Constraint c = g->constraints[i];
     if (c.kind != CONSTRAINT_EQ || !given_by_inputs(g, c.lhs) || !given_by_inputs(g, c.rhs) ||
         sym_known_eq(&g->syms, c.lhs, c.rhs) == 1)
       continue;
-    TRY(compare(&s, &c));
+    TRY(compare(&s, &c, last));
     checks++;
   }
   pass_count(p, "checks", checks);

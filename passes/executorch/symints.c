@@ -63,6 +63,10 @@ static void find_sources(Symints *s) {
   }
 }
 
+NodeId symints_later(const Symints *s, NodeId a, NodeId b) {
+  return a && (!b || s->position[a] > s->position[b]) ? a : b;
+}
+
 Builder symints_behind(const Symints *s, NodeId after) {
   Graph *g = s->g;
   NodeId before = after ? g->nodes[after].next : g->first;
@@ -180,8 +184,7 @@ static Status compute_known(Symints *s, SymInt v, NodeId user) {
   Compute c = {.s = s};
   for (uint32_t i = 0; i < e.count; i++) {
     NodeId after = sym_is_const(e.terms[i]) ? 0 : s->after[index_of(e.terms[i])];
-    if (after && (!c.after || s->position[after] > s->position[c.after]))
-      c.after = after;
+    c.after = symints_later(s, after, c.after);
   }
   c.b = symints_behind(s, c.after);
   ValueId value = compute(&c, e);

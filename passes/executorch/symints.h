@@ -38,6 +38,8 @@ Status symints_compute(Symints *s, SymInt wanted, NodeId user);
 /* What holds an expression that was computed, and the node that was there before behind which it is
  * known; 0: from the start. */
 ValueId symints_value(const Symints *s, SymInt v, NodeId *after);
+/* Of two nodes that were there before, 0 = the start, the one that comes later. */
+NodeId symints_later(const Symints *s, NodeId a, NodeId b);
 /* A builder that appends behind what was inserted behind that node so far. */
 Builder symints_behind(const Symints *s, NodeId after);
 

@@ -15,7 +15,6 @@ from contrib import F16, F32, Case, cases, normal, softmax
 from contrib_quantized import U8, pack
 
 
-
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
@@ -153,7 +152,7 @@ def code_cases():
     def by_schema(name, given, weights, widths=None, **attributes):
         more = {"k": 2, "activation_type": "silu", **attributes}
         keys = {k: v for k, v in more.items() if k in ("k", "activation_type", "swiglu_fusion")}
-        return case(f"{name}", given, {**x, "rw": real(2, 3)}, **more, **(widths or {}),
+        return case(name, given, {**x, "rw": real(2, 3)}, **more, **(widths or {}),
                     reference=lambda x, r, rw, **_: experts(x, r, **weights, share=rw, **keys))
     yield by_schema("gate", *network(own, bits=4, gate=True, zeros=True))
     yield by_schema("gate_swiglu", *network(own, bits=4, gate=True, block=16), block_size=16, activation_type="swiglu")

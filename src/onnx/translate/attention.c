@@ -139,24 +139,24 @@ static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool p
   return ex_unsqueeze(im, cache, packed ? 2 : 1);
 }
 
-/* Pairs (x1, x2): halves of the last dim, or neighbours. */
-static void rotary_pairs(Import *im, ValueId x, int64_t half, bool neighbours, ValueId pair[2]) {
+/* Pairs (x1, x2): halves of the last dim, or interleaved. */
+static void rotary_pairs(Import *im, ValueId x, int64_t half, bool interleaved, ValueId pair[2]) {
   for (uint32_t i = 0; i < 2 && import_ok(im); i++)
-    pair[i] = neighbours ? build_slice(&im->b, x, 3, i, 2 * half, 2)
-                         : ex_slice(im, x, 3, i * half, (i + 1) * half);
+    pair[i] = interleaved ? build_slice(&im->b, x, 3, i, 2 * half, 2)
+                          : ex_slice(im, x, 3, i * half, (i + 1) * half);
 }
 
 /* Rotates the first `size` elements of the last dim of [.., .., .., D]. */
 static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sines, int64_t size,
-                            bool neighbours) {
+                            bool interleaved) {
   ValueId pair[2] = {0};
   int64_t half = size / 2, whole = ex_fixed(im, x, 3);
   Dims s = shape_of(im, x);
-  rotary_pairs(im, x, half, neighbours, pair);
+  rotary_pairs(im, x, half, interleaved, pair);
   ValueId lost = ex_mul(im, sines, pair[1]), real = ex_sub(im, ex_mul(im, cosines, pair[0]), lost),
           turned = ex_mul(im, cosines, pair[1]),
           imaginary = ex_add(im, ex_mul(im, sines, pair[0]), turned);
-  if (neighbours) {
+  if (interleaved) {
     ValueId left = ex_unsqueeze(im, real, 4), right = ex_unsqueeze(im, imaginary, 4),
             both = ex_cat2(im, left, right, 4);
     s.d[3] = size;
@@ -168,20 +168,20 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
 }
 
 ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, ValueId positions,
-                         int64_t size, bool neighbours) {
+                         int64_t size, bool interleaved) {
   int64_t whole = ex_fixed(im, x, 3);
   if (size < 2 || size % 2 || size > whole)
     return import_fail(im, DIAG_ATTR_VALUE, "%lld of %lld elements of a head cannot be rotated",
                        (long long)size, (long long)whole);
   sines = rotary_cache(im, sines, positions, true);
   cosines = rotary_cache(im, cosines, positions, true);
-  return rotary_apply(im, x, cosines, sines, size, neighbours);
+  return rotary_apply(im, x, cosines, sines, size, interleaved);
 }
 
 static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {
   ValueId x = in_required(im, 0);
   int64_t size = attr_int(im, "rotary_embedding_dim", 0);
-  bool packed = ex_rank(im, x) == 3, neighbours = attr_flag(im, "interleaved", false);
+  bool packed = ex_rank(im, x) == 3, interleaved = attr_flag(im, "interleaved", false);
   if (!packed && ex_rank(im, x) != 4)
     import_fail(im, DIAG_INPUT_RANK, "X has rank %u, not 3 or 4", ex_rank(im, x));
   ValueId four = x;
@@ -198,7 +198,7 @@ static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions
                 (long long)size, (long long)whole);
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
-  ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
+  ValueId y = rotary_apply(im, four, cosines, sines, size, interleaved);
   Dims s = shape_of(im, x);
   out(im, 0, ex_view_as(im, y, &s));
 }

@@ -57,44 +57,44 @@ static ValueId shares(Import *im, ValueId scores, ValueId values, int64_t count,
 /* --- the layers --- */
 
 /* Of v [experts, rows, …] every second row of each expert, from `first` on, or one half of them. */
-static ValueId half_rows(Import *im, ValueId v, int64_t first, bool neighbours) {
+static ValueId half_rows(Import *im, ValueId v, int64_t first, bool interleaved) {
   Dims s = shape_of(im, v);
   if (!v || !import_ok(im))
     return 0;
-  SymInt rows = s.d[1] / 2, split[] = {s.d[0], neighbours ? rows : 2, neighbours ? 2 : rows, 1};
+  SymInt rows = s.d[1] / 2, split[] = {s.d[0], interleaved ? rows : 2, interleaved ? 2 : rows, 1};
   split[3] = s.rank == 3 ? s.d[2] : 1;
-  return ex_select(im, ex_view(im, v, split, s.rank + 1), neighbours ? 2 : 1, first);
+  return ex_select(im, ex_view(im, v, split, s.rank + 1), interleaved ? 2 : 1, first);
 }
 
-static Layer half(Import *im, const Layer *all, int64_t first, bool neighbours) {
+static Layer half(Import *im, const Layer *all, int64_t first, bool interleaved) {
   Layer y = *all;
   y.rows /= 2;
-  y.weights = half_rows(im, all->weights, first, neighbours);
-  y.bias = half_rows(im, all->bias, first, neighbours);
-  y.scales = half_rows(im, all->scales, first, neighbours);
-  y.zeros = half_rows(im, all->zeros, first, neighbours);
+  y.weights = half_rows(im, all->weights, first, interleaved);
+  y.bias = half_rows(im, all->bias, first, interleaved);
+  y.scales = half_rows(im, all->scales, first, interleaved);
+  y.zeros = half_rows(im, all->zeros, first, interleaved);
   return y;
 }
 
 /* SwiGLU whose two layers are the rows of one. */
 static void split_first(Import *im, Experts *e) {
-  enum { APART, NEIGHBOURS, HALVES };
-  int64_t fusion = e->activation == SWIGLU ? attr_int(im, "swiglu_fusion", APART) : APART;
-  if (fusion < APART || fusion > HALVES)
+  enum { NOT_FUSED, INTERLEAVED, CONTIGUOUS }; /* of the schema */
+  int64_t fusion = e->activation == SWIGLU ? attr_int(im, "swiglu_fusion", NOT_FUSED) : NOT_FUSED;
+  if (fusion < NOT_FUSED || fusion > CONTIGUOUS)
     import_fail(im, DIAG_ATTR_VALUE, "swiglu_fusion is %lld, not 0, 1 or 2", (long long)fusion);
-  if (e->activation == SWIGLU && !e->gate.weights == (fusion == APART))
+  if (e->activation == SWIGLU && !e->gate.weights == (fusion == NOT_FUSED))
     import_fail(im, DIAG_INPUT_COUNT,
                 "swiglu has its second factor either in the rows of "
                 "fc1_experts_weights (swiglu_fusion 1, 2) or in "
                 "fc3_experts_weights (0)");
-  if (fusion != APART && e->first.rows % 2)
+  if (fusion != NOT_FUSED && e->first.rows % 2)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld rows of fc1_experts_weights are not pairs",
                 (long long)e->first.rows);
-  if (fusion == APART || !import_ok(im))
+  if (fusion == NOT_FUSED || !import_ok(im))
     return;
   Layer all = e->first;
-  e->first = half(im, &all, 0, fusion == NEIGHBOURS);
-  e->gate = half(im, &all, 1, fusion == NEIGHBOURS);
+  e->first = half(im, &all, 0, fusion == INTERLEAVED);
+  e->gate = half(im, &all, 1, fusion == INTERLEAVED);
 }
 
 /* x times the transpose of a layer, all of whose experts make one matrix of these sizes. */
