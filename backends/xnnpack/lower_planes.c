@@ -119,9 +119,7 @@ static XnnId part_of(XnnLowering *l, XnnId in, const Window *cut, SymInt *dims, 
   XnnId out = xl_sym_temp(l, rank, dims);
   if (!xl_ok(l))
     return XNN_NONE;
-  uint32_t first = xnn_vector(&l->x, offsets, rank), second = xnn_vector(&l->x, sizes, rank);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_SLICE, rank, first, second, in, out, 0)->vector_count =
-      (uint8_t)rank;
+  xl_slice_dims(l, in, rank, offsets, sizes, out);
   return out;
 }
 

@@ -85,7 +85,13 @@ void lower_permute(XnnLowering *l, NodeId n) {
   l->turns_for = DELEGATE_MOVE_INSIDE;
 }
 
-/* Sizes of 0 stand for all of the other dims. */
+void xl_slice_dims(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *offsets,
+                   const uint32_t *sizes, XnnId out) {
+  uint32_t first = xnn_vector(&l->x, offsets, rank), second = xnn_vector(&l->x, sizes, rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_SLICE, rank, first, second, in, out, 0)->vector_count =
+      (uint8_t)rank;
+}
+
 void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
               XnnId out) {
   if (!xl_ok(l))
@@ -93,9 +99,7 @@ void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t b
   uint32_t offsets[XNN_MAX_RANK] = {0}, sizes[XNN_MAX_RANK] = {0};
   offsets[axis] = begin;
   sizes[axis] = size;
-  uint32_t first = xnn_vector(&l->x, offsets, rank), second = xnn_vector(&l->x, sizes, rank);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_SLICE, rank, first, second, in, out, 0)->vector_count =
-      (uint8_t)rank;
+  xl_slice_dims(l, in, rank, offsets, sizes, out);
 }
 
 /* y = x cut on one dim, in the layout of the node. */

@@ -70,10 +70,7 @@ XnnId xl_met_by_tap(XnnLowering *l, const Windows *w, uint32_t tap, XnnId in,
   if (memcmp(dims, w->dims, sizeof w->dims) == 0 || !xl_ok(l))
     return in;
   XnnId out = xl_sym_temp(l, WINDOW_RANK, dims);
-  uint32_t first = xnn_vector(&l->x, offsets, WINDOW_RANK),
-           second = xnn_vector(&l->x, sizes, WINDOW_RANK);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_SLICE, WINDOW_RANK, first, second, in, out, 0)->vector_count =
-      WINDOW_RANK;
+  xl_slice_dims(l, in, WINDOW_RANK, offsets, sizes, out);
   return out;
 }
 
