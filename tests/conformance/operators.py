@@ -306,6 +306,54 @@ def selection_cases():
                {"b": normal(1, 8400, 4), "s": normal(1, 4, 8400)}, {"m": ints(30), "i": np.array([0.4], np.float32)}, out_type=np.int64)
 
 
+REGIONS = """<ir_version: 9, opset_import: ["" : 16]>
+regions (float[2,3,8,9] x, float[r,4] c, int64[r] b) => (float[r,3,4,2] y) {
+  y = RoiAlign <mode = "%s", coordinate_transformation_mode = "%s", output_height = 4, output_width = 2, spatial_scale = 0.5> (x, c, b)
+}"""
+# x, y: from above zero, by halves, beyond the image, from behind to the front.
+CORNERS = np.array([[0, 0, 12, 10], [2.6, 4.4, 18, 16], [-6, -6, 8, 9], [4, 4, 4, 4], [5, 5, 2, 1], [1, 3, 5, 7], [40, 40, 60, 50]], np.float32)
+MAPPED = """<ir_version: 9, opset_import: ["" : 17]>
+mapped (float[6,3] x, float[3] m, float[6,2] z) => (float y, float w, int64 n) <int64[3] parts = {1,3,2}> {
+  s = SplitToSequence <axis = 0> (x, parts)
+  t = SplitToSequence <axis = 0> (z, parts)
+  last = Constant <value_ints = [1]> ()
+  outer = Exp (m)
+  e, f = SequenceMap <body = each (float[k,3] a, float[3] b, float[k,2] c) => (float[k,3] d, float[k] g) {
+    h = Sub (a, b)
+    d = Mul (h, outer)
+    j = Concat <axis = 1> (a, c)
+    g = ReduceSum <keepdims = 0> (j, last)
+  }> (s, m, t)
+  y = ConcatFromSequence <axis = 0> (e)
+  w = ConcatFromSequence <axis = 0> (f)
+  n = SequenceLength (f)
+}"""
+
+
+def region_cases():
+    """Regions of images whose cells hold as many samples or pixels as each region is large, and bodies over sequences."""
+    own = np.random.default_rng(7)
+
+    def feed(corners):
+        return {"x": own.standard_normal((2, 3, 8, 9), dtype=np.float32), "c": corners, "b": np.arange(len(corners)) % 2}
+
+    for mode in ("avg", "max"):
+        for form in ("half_pixel", "output_half_pixel"):
+            yield TextCase(f"RoiAlign_run_{mode}_{form}", REGIONS % (mode, form), [feed(CORNERS), feed(CORNERS[1:4])], dims={"r": "1..7"},
+                           fails=[feed(CORNERS * np.float32(4))])
+    rois = np.concatenate([np.arange(7, dtype=np.float32)[:, None] % 2, CORNERS], 1)
+    for shape in ([3, 2], [1, 1], [9, 10]):
+        for opset, scale in ((8, 1.0), (17, 0.5), (21, 0.25)):
+            x = own.standard_normal((2, 3, 8, 9), dtype=np.float32)
+            settings = {"opset": opset, "pooled_shape": shape, "spatial_scale": scale}
+            yield Case(f"MaxRoiPool_{shape[0]}_{scale}", "MaxRoiPool", ["x", "r"], {"x": x, "r": rois}, **settings)
+            yield Case(f"MaxRoiPool_{shape[0]}_{scale}_known", "MaxRoiPool", ["x", "r"], {"x": x}, {"r": rois}, **settings)
+    yield Case("MaxRoiPool_some", "MaxRoiPool", ["x", "r"], [{"x": own.standard_normal((2, 3, 8, 9), dtype=np.float32), "r": r} for r in (rois, rois[:2])],
+               shapes={"r": ["n", 5]}, dims={"n": "1..7"}, pooled_shape=[2, 2])
+    shapes = {"x": (6, 3), "m": (3,), "z": (6, 2)}
+    yield TextCase("SequenceMap", MAPPED, [{k: own.standard_normal(v, dtype=np.float32) for k, v in shapes.items()}])
+
+
 def half_cases():
     """Sums that a half cannot count to: the kernels of the runtime add up in the element type."""
     for dtype in (np.float16, BF16):
@@ -321,7 +369,8 @@ def half_cases():
 
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
-                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases()])
+                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
+                                            *region_cases()])
 
 
 if __name__ == "__main__":

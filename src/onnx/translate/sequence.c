@@ -1,6 +1,6 @@
 /* Sequences and optionals. The runtime has neither as values of ops, so they exist only while
  * lowering: a sequence is a list of tensors, an optional is there or not. */
-#include "onnx/express.h"
+#include "onnx/translate/control.h"
 
 enum { SEQUENCE_MAX = 65536 };
 
@@ -150,6 +150,66 @@ void translate_concat_from_sequence(Import *im) {
   for (uint32_t i = 0; i < s.count && stack && import_ok(im); i++)
     parts[i] = ex_unsqueeze(im, parts[i], at);
   out(im, 0, s.count == 1 ? parts[0] : build(&im->b, OP_CAT, A_VALS(parts, s.count), A_INT(at)));
+}
+
+/* --- SequenceMap --- */
+
+/* What the body takes at position i: the tensors there of the inputs that are sequences, and the
+ * other inputs as they are. */
+static bool map_arguments(Import *im, uint32_t i, uint32_t length, Binding *arguments) {
+  for (uint32_t k = 0; k < in_count(im); k++) {
+    Binding given = in_binding(im, k);
+    bool is_sequence = given.kind == BIND_SEQUENCE;
+    if (is_sequence && given.count != length)
+      return import_fail(im, DIAG_SHAPE_MISMATCH,
+                         "input %u is a sequence of %u tensors, input 0 one of %u", k, given.count,
+                         length);
+    arguments[k] = is_sequence ? binding_of(item(im, &given, i)) : given;
+  }
+  return import_ok(im);
+}
+
+/* Translates the body once for each tensor; items: a list for each output. */
+static bool map_unroll(Import *im, const Onnx__GraphProto *body, uint32_t length, ValueId **items) {
+  Binding *arguments = ARENA_ARRAY(&im->scratch, Binding, in_count(im)),
+          *outputs = ARENA_ARRAY(&im->scratch, Binding, out_count(im));
+  for (uint32_t i = 0; i < length && map_arguments(im, i, length, arguments); i++) {
+    if (!import_inline(im, body, arguments, in_count(im), outputs, out_count(im)))
+      return false;
+    for (uint32_t k = 0; k < out_count(im); k++)
+      if (outputs[k].kind == BIND_VALUE)
+        items[k][i] = outputs[k].value;
+      else
+        import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u of the body is no tensor", k);
+  }
+  return true;
+}
+
+void translate_sequence_map(Import *im) {
+  Binding s;
+  const Onnx__GraphProto *body = control_graph(im, "body");
+  if (!body || !in_sequence(im, &s))
+    return;
+  if (body->n_input != in_count(im) || body->n_output != out_count(im)) {
+    import_fail(im, DIAG_ATTR_VALUE,
+                "the body has %zu inputs and %zu outputs, the node %u and %u", body->n_input,
+                body->n_output, in_count(im), out_count(im));
+    return;
+  }
+  if (s.count > LOOP_STEPS_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "the body would be repeated for %u tensors, %d at most", s.count, LOOP_STEPS_MAX);
+    return;
+  }
+  ValueId **items = ARENA_ARRAY(&im->scratch, ValueId *, out_count(im));
+  for (uint32_t k = 0; k < out_count(im); k++)
+    items[k] = ARENA_ARRAY(&im->scratch, ValueId, s.count + 1);
+  if (!map_unroll(im, body, s.count, items)) {
+    control_poison(im);
+    return;
+  }
+  for (uint32_t k = 0; k < out_count(im) && import_ok(im); k++)
+    out_sequence(im, k, items[k], s.count);
 }
 
 /* --- optionals --- */
