@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "onnx/translate/control.h"
+#include "support/number.h"
 
 enum { CELLS_MAX = 65536, SAMPLES_MAX = 1024, BINS_MAX = 256 };
 
@@ -39,21 +40,21 @@ static ValueId cell_length(Import *im, const RoiAlign *a, uint32_t d) {
 static int64_t most_samples(Import *im, const RoiAlign *a, uint32_t d) {
   ValueId needed = ex_unary(im, OP_CEIL, cell_length(im, a, d));
   Doubles known;
-  double most = (double)(a->size[d] / a->cells[d] + 2);
+  int64_t most = 1;
   if (!import_ok(im))
-    return 1;
+    return most;
   if (!value_doubles(im, needed, &known)) {
-    control_fail_if(im, ex_unary(im, OP_ANY, ex_with(im, OP_GT_TENSOR, needed, most)),
+    most = a->size[d] / a->cells[d] + 2;
+    control_fail_if(im, ex_unary(im, OP_ANY, ex_with(im, OP_GT_TENSOR, needed, (double)most)),
                     "a region of RoiAlign with sampling_ratio 0 is larger than the image");
-    return (int64_t)most;
+    return most;
   }
-  most = 1;
   for (uint32_t i = 0; i < known.count; i++)
-    most = fmax(most, known.at[i]);
-  if (!(most <= SAMPLES_MAX))
-    import_fail(im, DIAG_ARG_RANGE, "a region takes %g samples for each cell, %d at most", most,
-                SAMPLES_MAX);
-  return most <= SAMPLES_MAX ? (int64_t)most : 1;
+    most = max_i64(most, int_clamped(known.at[i], 1, INT32_MAX));
+  if (most > SAMPLES_MAX)
+    import_fail(im, DIAG_ARG_RANGE, "a region takes %lld samples for each cell, %d at most",
+                (long long)most, SAMPLES_MAX);
+  return most;
 }
 
 static bool roi_read(Import *im, RoiAlign *a) {
@@ -188,8 +189,8 @@ void translate_roi_align(Import *im) {
     ValueId corner = sampled(im, &a, rows[i / 2], columns[i % 2]);
     best = best ? ex_max(im, best, corner) : corner;
   }
-  best = EX_VIEW(im, best, a.regions, a.channels, a.cells[0], a.samples[0], a.cells[1],
-                 a.samples[1]);
+  best =
+      EX_VIEW(im, best, a.regions, a.channels, a.cells[0], a.samples[0], a.cells[1], a.samples[1]);
   out(im, 0, ex_reduce(im, OP_AMAX, best, (int64_t[]){3, 5}, 2, false));
 }
 

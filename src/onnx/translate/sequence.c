@@ -191,9 +191,8 @@ void translate_sequence_map(Import *im) {
   if (!body || !in_sequence(im, &s))
     return;
   if (body->n_input != in_count(im) || body->n_output != out_count(im)) {
-    import_fail(im, DIAG_ATTR_VALUE,
-                "the body has %zu inputs and %zu outputs, the node %u and %u", body->n_input,
-                body->n_output, in_count(im), out_count(im));
+    import_fail(im, DIAG_ATTR_VALUE, "the body has %zu inputs and %zu outputs, the node %u and %u",
+                body->n_input, body->n_output, in_count(im), out_count(im));
     return;
   }
   if (s.count > LOOP_STEPS_MAX) {
