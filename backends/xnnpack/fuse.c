@@ -211,6 +211,8 @@ static Fuse fuse_begin(XnnLowering *l) {
     f.codes[i] = f.tokens[i] = f.rows[i] = f.images[i] = XNN_NONE;
     f.unsigned_codes[i] = f.base[i] = f.sums[i] = XNN_NONE;
   }
+  for (XnnId v = 0; v < x->value_count; v++)
+    f.varies |= x->values[v].dynamic != 0;
   for (uint32_t i = 0; i < l->turn_count; i++)
     f.turn[l->turns[i].out] = i + 1;
   return f;

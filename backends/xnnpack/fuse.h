@@ -29,6 +29,7 @@ typedef struct Fuse {
   XnnId *unsigned_codes;         /* by value of codes: the same as unsigned ones, or XNN_NONE */
   XnnId *base;                   /* by value of codes that a reshape made: what of, or XNN_NONE */
   bool *made;                    /* by value that has codes: whether there are floats, too */
+  bool varies;                   /* some dim of some value is dynamic */
 } Fuse;
 
 static inline const char *xf_fields(const XnnNode *n) { return xnn_node_rows[n->kind].fields; }

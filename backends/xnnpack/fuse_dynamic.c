@@ -344,11 +344,8 @@ enum { IMAGES = 1, ROWS = 2 }; /* bits of a dynamic dim */
 
 /* The dims of what was made on the way to the convolution are not marked as dynamic. */
 static void mark_dynamic(Fuse *f, XnnId v, uint8_t dims) {
-  for (uint32_t i = 0; i < f->x->value_count; i++)
-    if (f->x->values[i].dynamic) {
-      f->x->values[v].dynamic |= dims;
-      return;
-    }
+  if (f->varies)
+    f->x->values[v].dynamic |= dims;
 }
 
 /* Images like v, with other rows. */

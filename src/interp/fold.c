@@ -39,14 +39,35 @@ static bool operands_constant(Fold *f, const Graph *g, NodeId n, uint64_t *bytes
   return true;
 }
 
+/* Whether n is a slice of a constant whose elements follow each other there, from *first on: only
+ * dims in front of it, of size 1, could come between them. */
+static bool is_run(const Graph *g, NodeId n, uint64_t *first) {
+  if (node_cget(g, n)->op != OP_SLICE_COPY_TENSOR || node_int(g, n, 4) != 1)
+    return false;
+  ValueId x = node_value(g, n, 0);
+  SymInt start = node_absent(g, n, 2) ? 0 : node_int(g, n, 2);
+  if (!sym_is_const(start) || value_lazy_constant(g, x)->transform)
+    return false;
+  uint32_t dim = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, x));
+  int64_t size = value_dim(g, x, dim);
+  start = start < 0 ? start + size : start;
+  *first = (uint64_t)min_i64(max_i64(start, 0), size);
+  for (uint32_t i = 0; i < dim; i++)
+    if (value_dim(g, x, i) != 1)
+      return false;
+  for (uint32_t i = dim + 1; i < value_rank(g, x); i++)
+    *first *= (uint64_t)value_dim(g, x, i);
+  return true;
+}
+
 /* Whether the results may be computed, as far as this graph's folding goes; if so, it is counted.
  */
 static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t operand_bytes,
                    uint64_t largest) {
   OpId op = node_cget(g, n)->op;
+  uint64_t first, work = is_run(g, n, &first) ? 0 : bytes + operand_bytes;
   if (op_has_trait(op, OP_VIEW) || bytes + operand_bytes <= FOLD_ALWAYS_MAX)
     return true;
-  uint64_t work = bytes + operand_bytes;
   if (op_has_trait(op, OP_COSTLY) &&
       (!mul_u64(bytes / 4 + 1, largest / 4 + 1, &work) || work > FOLD_COSTLY_MAX))
     return false;
@@ -78,6 +99,17 @@ static ValueId fold_view(Graph *g, NodeId n) {
   return graph_add_constant(g, value_get(g, node_result(g, n, 0))->type, bytes, 0);
 }
 
+/* A run borrows the bytes, so that parts of weights stay in the file. */
+static ValueId fold_run(Graph *g, NodeId n, uint64_t first) {
+  Constant bytes = *value_lazy_constant(g, node_value(g, n, 0));
+  ValueId y = node_result(g, n, 0);
+  uint64_t offset = first * dtype_size(value_dtype(g, y));
+  bytes.size = type_bytes_upper(g, value_type(g, y));
+  bytes.data += offset;
+  bytes.file_offset += offset;
+  return graph_add_constant(g, value_get(g, y)->type, bytes, 0);
+}
+
 /* The transpose of a matrix so large that it is better not folded, see Fold.keep_transposes. */
 static bool is_large_transpose(const Graph *g, NodeId n, uint64_t operand_bytes) {
   return node_cget(g, n)->op == OP_PERMUTE_COPY && value_rank(g, node_result(g, n, 0)) == 2 &&
@@ -107,7 +139,7 @@ static bool is_kept(const Fold *f, const Graph *g, NodeId n, uint64_t operand_by
 
 static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
-  uint64_t operand_bytes, largest;
+  uint64_t operand_bytes, largest, begin;
   OpId op = node_cget(g, n)->op;
   if (!fold_allowed(op) || op_has_trait(op, OP_DATA_SHAPE) ||
       !operands_constant(f, g, n, &operand_bytes, &largest) || is_kept(f, g, n, operand_bytes) ||
@@ -116,6 +148,8 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   uint32_t count = node_cget(g, n)->result_count;
   if (op_has_trait(op, OP_VIEW) && count == 1)
     return fold_view(g, n);
+  if (is_run(g, n, &begin))
+    return fold_run(g, n, begin);
   arena_reset(&f->scratch);
   Tensor *results = ARENA_ARRAY(&f->scratch, Tensor, count);
   DiagSink silent;

@@ -171,8 +171,49 @@ def byte_cases():
         yield Case(f"QMoE_bytes{'_zeros' * zeros}", "QMoE", names_of(x, given), x, given, k=2, block_size=32, accuracy_level=4, rtol=0, atol=0.1)
 
 
+def branch_cases():
+    """Experts so large that each is a branch, which runs when some token goes through it."""
+    own = np.random.default_rng(5)
+    names, wide = "x r w1 b1 w2 b2", 128
+
+    def real(*shape):
+        return (own.standard_normal(shape) / np.sqrt(wide if len(shape) > 2 else 1)).astype(F32)
+
+    def feed(tokens, count=4):
+        return {"x": real(tokens, wide), "r": real(tokens, count)}
+    w = {"w1": real(4, wide, wide), "b1": real(4, wide), "w2": real(4, wide, wide), "b2": real(4, wide)}
+    pairs = {**w, "w2": w["w2"][..., :64].copy()}
+    gate = {**w, "w3": real(4, wide, wide), "b3": real(4, wide)}
+
+    def case(name, inputs, feeds, constants, **attributes):
+        return Case(f"MoE_branches_{name}", "MoE", inputs, feeds, constants, **attributes)
+
+    def by_schema(name, inputs, constants, **attributes):
+        keys = {"k": 2, **attributes}
+        return case(name, inputs, feed(3), constants, **keys, reference=lambda **values: experts(**values, **keys))
+    for k in (1, 2):
+        yield case(f"{k}", names, feed(1), w, k=k, activation_type="silu", normalize_routing_weights=k - 1)
+        yield case(f"{k}_tokens", names, feed(3), w, k=k)
+    yield case("no_bias", "x r w1 - w2", feed(2), {k: w[k] for k in ("w1", "w2")}, k=2)
+    yield case("swiglu", names, feed(3), pairs, k=2, activation_type="swiglu", swiglu_fusion=1, activation_alpha=1.7)
+    yield case("batch", names, {"x": real(2, 2, wide) * 8, "r": real(4, 4)}, w, k=1)
+    yield case("weights_as_inputs", names, {**feed(2), **w}, {}, k=2)
+    feeds = [{"x": real(b, s, wide) * 8, "r": real(b * s, 4)} for b, s in ((1, 1), (2, 3), (3, 5))]
+    yield case("dynamic", names, feeds, w, k=2, dims={"batch": "1..4", "steps": "1..6", "tokens": "1..24"},
+               shapes={"x": ["batch", "steps", wide], "r": ["tokens", 4]})
+    yield by_schema("gate", f"{names} w3 b3", gate, activation_type="swiglu")
+    yield by_schema("halves", names, pairs, activation_type="swiglu", swiglu_fusion=2)
+    for name, settings in (("", {}), ("_zeros", {"zeros": True}), ("_swiglu", {"rows": 2})):
+        given, _ = network(own, hidden=wide, inner=wide, bits=4, block=32, **settings)
+        more = {"activation_type": "swiglu", "swiglu_fusion": 1} if name == "_swiglu" else {"activation_type": "relu"}
+        x = feed(2, 3)
+        for level in (1, 4):  # with 4 rows may be quantized, as in byte_cases
+            bounds = {"rtol": 0, "atol": 2.0} if level == 4 else {}
+            yield Case(f"QMoE_branches{name}_{level}", "QMoE", names_of(x, given), x, given, k=1, block_size=32, accuracy_level=level, **more, **bounds)
+
+
 def main():
-    return cases.run([*float_cases(), *code_cases(), *byte_cases()], contrib.check, cases.parser(__doc__).parse_args())
+    return cases.run([*float_cases(), *code_cases(), *byte_cases(), *branch_cases()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 /* The interpreter: values, symbols, plans and what it refuses. */
 #include "ir_graph.h"
 
+#include "interp/fold.h"
 #include "interp/interp.h"
 
 /* An f32 tensor over data. */
@@ -219,6 +220,37 @@ static void test_eval_const_node(void **state) {
   sample_release(&s);
 }
 
+static ValueId slice(Builder *b, ValueId x, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  return build(b, OP_SLICE_COPY_TENSOR, A_VAL(x), A_INT(dim), A_INT(start), A_INT(end),
+               A_INT(step));
+}
+
+/* Rows of a constant are its bytes, columns are copied. */
+static void test_fold_borrows(void **state) {
+  Sample s;
+  sample_init(&s);
+  Fold fold;
+  fold_init(&fold, 0);
+  ValueId c = graph_add_constant(s.g, f32_type(s.g, 4, 4),
+                                 (Constant){.data = (const uint8_t *)input_a, .size = 64}, 0);
+  Builder b = builder_make(s.g, 0, 0);
+  b.fold = fold_node, b.fold_data = &fold;
+  ValueId rows = slice(&b, c, -2, 1, 3, 1), back = slice(&b, c, 0, -1, 4, 1),
+          none = slice(&b, c, 0, 9, 12, 1), row = slice(&b, rows, 0, 1, 2, 1),
+          part = slice(&b, row, 1, 1, 3, 1), columns = slice(&b, c, 1, 1, 3, 1),
+          apart = slice(&b, c, 0, 0, 4, 2);
+  assert_ptr_equal(value_constant(s.g, rows)->data, &input_a[4]);
+  assert_int_equal(value_constant(s.g, rows)->size, 32);
+  assert_ptr_equal(value_constant(s.g, back)->data, &input_a[12]);
+  assert_int_equal(value_constant(s.g, none)->size, 0);
+  assert_ptr_equal(value_constant(s.g, part)->data, &input_a[9]);
+  assert_int_equal(value_constant(s.g, part)->size, 8);
+  assert_memory_equal(value_constant(s.g, columns)->data, &input_a[1], 8);
+  assert_memory_equal(value_constant(s.g, apart)->data + 16, &input_a[8], 16);
+  fold_release(&fold);
+  sample_release(&s);
+}
+
 /* A state that grows, through memory of its largest size: five calls fit, the sixth is refused. */
 static void test_states(void **state) {
   RunTest r;
@@ -267,6 +299,7 @@ int main(void) {
       cmocka_unit_test(test_plan),
       cmocka_unit_test(test_wrong_plan_shows),
       cmocka_unit_test(test_eval_const_node),
+      cmocka_unit_test(test_fold_borrows),
       cmocka_unit_test(test_states),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

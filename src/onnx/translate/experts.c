@@ -1,11 +1,21 @@
 /* Mixtures of experts of com.microsoft. Which experts a token goes through is known only while
- * running, so it goes through all of them: the first layers of all experts are one product of many
- * columns; the second layers are one, too, of as many rows, which sums the experts because what
- * goes in was multiplied by their shares, 0 for those that the router did not choose. */
+ * running. Where few tokens leave many experts out, each expert is a branch that runs when some
+ * token goes through it. Else all tokens go through all of them: the first layers of all experts
+ * are one product of many columns; the second layers are one, too, of as many rows, which sums the
+ * experts because what goes in was multiplied by their shares, 0 for those that the router did not
+ * choose. */
 #include <stdio.h>
 
+#include "onnx/translate/control.h"
 #include "onnx/translate/quantized.h"
 
+enum {
+  BRANCHES_MAX = 1024,      /* experts that are a branch each, at most */
+  BRANCH_WEIGHTS = 1 << 14, /* fewer weights take less time than the branch */
+  BRANCH_TOKENS = 4         /* with more tokens for each expert it is rare that one is left out */
+};
+
+typedef enum Fusion { NOT_FUSED, INTERLEAVED, CONTIGUOUS } Fusion; /* numbers of the schema */
 typedef enum Activation { RELU, GELU, SILU, SWIGLU, IDENTITY } Activation;
 
 /* One layer of all experts. With a scale for each block of a row the weights are codes of some
@@ -21,6 +31,7 @@ typedef struct Layer {
 typedef struct Experts {
   int64_t count;
   Activation activation;
+  Fusion fusion;
   Layer first, gate, second;
   ValueId x;     /* [tokens, hidden] */
   ValueId share; /* [tokens, experts] */
@@ -76,9 +87,7 @@ static Layer half(Import *im, const Layer *all, int64_t first, bool interleaved)
   return y;
 }
 
-/* SwiGLU whose two layers are the rows of one. */
-static void split_first(Import *im, Experts *e) {
-  enum { NOT_FUSED, INTERLEAVED, CONTIGUOUS }; /* of the schema */
+static void read_fusion(Import *im, Experts *e) {
   int64_t fusion = e->activation == SWIGLU ? attr_int(im, "swiglu_fusion", NOT_FUSED) : NOT_FUSED;
   if (fusion < NOT_FUSED || fusion > CONTIGUOUS)
     import_fail(im, DIAG_ATTR_VALUE, "swiglu_fusion is %lld, not 0, 1 or 2", (long long)fusion);
@@ -90,11 +99,17 @@ static void split_first(Import *im, Experts *e) {
   if (fusion != NOT_FUSED && e->first.rows % 2)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld rows of fc1_experts_weights are not pairs",
                 (long long)e->first.rows);
-  if (fusion == NOT_FUSED || !import_ok(im))
+  if (import_ok(im))
+    e->fusion = (Fusion)fusion;
+}
+
+/* SwiGLU whose two layers are the rows of one. */
+static void split_first(Import *im, Experts *e) {
+  if (e->fusion == NOT_FUSED)
     return;
   Layer all = e->first;
-  e->first = half(im, &all, 0, fusion == INTERLEAVED);
-  e->gate = half(im, &all, 1, fusion == INTERLEAVED);
+  e->first = half(im, &all, 0, e->fusion == INTERLEAVED);
+  e->gate = half(im, &all, 1, e->fusion == INTERLEAVED);
 }
 
 /* x times the transpose of a layer, all of whose experts make one matrix of these sizes. */
@@ -150,11 +165,63 @@ static ValueId sum_second(Import *im, const Experts *e, ValueId x) {
   ValueId parts = EX_VIEW(im, x, tokens, e->count, l.columns);
   parts = ex_mul(im, parts, ex_unsqueeze(im, e->share, 2));
   parts = EX_VIEW(im, parts, tokens, e->count * l.columns);
-  l.weights = EX_PERMUTE(im, l.weights, 1, 0, 2);
-  l.scales = l.scales ? EX_PERMUTE(im, l.scales, 1, 0, 2) : 0;
-  l.zeros = l.zeros ? EX_PERMUTE(im, l.zeros, 1, 0, 2) : 0;
+  if (e->count > 1) {
+    l.weights = EX_PERMUTE(im, l.weights, 1, 0, 2);
+    l.scales = l.scales ? EX_PERMUTE(im, l.scales, 1, 0, 2) : 0;
+    l.zeros = l.zeros ? EX_PERMUTE(im, l.zeros, 1, 0, 2) : 0;
+  }
   ValueId y = product(im, &l, parts, l.rows, e->count * l.columns, 0);
   return l.bias ? ex_add(im, y, ex_mm(im, e->share, l.bias)) : y;
+}
+
+/* All tokens through all experts: [tokens, hidden]. */
+static ValueId all_experts(Import *im, Experts *e) {
+  split_first(im, e);
+  ValueId gate = e->gate.weights ? apply(im, e, &e->gate) : 0;
+  return sum_second(im, e, activate(im, e, apply(im, e, &e->first), gate));
+}
+
+/* --- a branch an expert --- */
+
+static Layer layer_of(Import *im, const Layer *all, int64_t i) {
+  Layer y = *all;
+  y.weights = y.weights ? ex_slice(im, y.weights, 0, i, i + 1) : 0;
+  y.bias = y.bias ? ex_slice(im, y.bias, 0, i, i + 1) : 0;
+  y.scales = y.scales ? ex_slice(im, y.scales, 0, i, i + 1) : 0;
+  y.zeros = y.zeros ? ex_slice(im, y.zeros, 0, i, i + 1) : 0;
+  return y;
+}
+
+static ValueId one_expert(Import *im, const Experts *e, int64_t i) {
+  Experts one = *e;
+  one.count = 1;
+  one.first = layer_of(im, &e->first, i);
+  one.gate = layer_of(im, &e->gate, i);
+  one.second = layer_of(im, &e->second, i);
+  one.share = ex_slice(im, e->share, 1, i, i + 1);
+  return all_experts(im, &one);
+}
+
+/* Whether some experts are likely to be left out, and large enough that this gains time. */
+static bool leaves_out(Import *im, const Experts *e, int64_t k) {
+  SymInt tokens = ex_dim(im, e->x, 0);
+  bool large = e->first.rows * e->first.columns >= BRANCH_WEIGHTS;
+  return k < e->count && e->count <= BRANCHES_MAX && large &&
+         (!sym_is_const(tokens) || tokens * k < BRANCH_TOKENS * e->count);
+}
+
+static ValueId chosen_experts(Import *im, const Experts *e) {
+  ValueId used = ex_with(im, OP_NE_TENSOR, e->share, 0),
+          any = build(&im->b, OP_ANY_DIM, A_VAL(used), A_INT(0), A_BOOL(false)),
+          sum = ex_full(im, ex_dtype(im, e->x), (SymInt[]){ex_dim(im, e->x, 0), e->second.rows}, 2,
+                        0);
+  for (int64_t i = 0; i < e->count && import_ok(im); i++) {
+    (void)ex_unary(im, OP_IF, ex_element(im, any, i));
+    ValueId y = ex_add(im, sum, one_expert(im, e, i));
+    (void)build_args(&im->b, OP_ELSE, NULL, 0);
+    sum = build(&im->b, OP_ENDIF, A_VALS(&y, 1), A_VALS(&sum, 1));
+  }
+  return sum;
 }
 
 /* --- inputs --- */
@@ -223,9 +290,10 @@ static void finish(Import *im, Experts *e, ValueId values, bool among) {
   ValueId x = in_required(im, 0), scores = in_required(im, 1);
   DType dtype = ex_dtype(im, x);
   Dims shape = shape_of(im, x);
-  split_first(im, e);
-  int64_t hidden = ex_fixed(im, e->x, 1), inner = e->second.columns;
-  check_layer(im, e, &e->first, inner, hidden, "fc1");
+  read_fusion(im, e);
+  int64_t hidden = ex_fixed(im, e->x, 1), inner = e->second.columns,
+          first = e->fusion == NOT_FUSED ? inner : 2 * inner;
+  check_layer(im, e, &e->first, first, hidden, "fc1");
   check_layer(im, e, &e->second, hidden, inner, "fc2");
   check_layer(im, e, &e->gate, inner, hidden, "fc3");
   check_scores(im, e, scores, "router_probs");
@@ -234,9 +302,8 @@ static void finish(Import *im, Experts *e, ValueId values, bool among) {
   if (!import_ok(im))
     return;
   e->share = ex_cast(im, shares(im, scores, values, e->count, among), ex_dtype(im, e->x));
-  ValueId gate = e->gate.weights ? apply(im, e, &e->gate) : 0;
-  ValueId y = activate(im, e, apply(im, e, &e->first), gate);
-  y = ex_cast(im, sum_second(im, e, y), dtype);
+  bool branches = leaves_out(im, e, attr_int(im, "k", 1));
+  ValueId y = ex_cast(im, branches ? chosen_experts(im, e) : all_experts(im, e), dtype);
   out(im, 0, ex_view_as(im, y, &shape));
 }
 
