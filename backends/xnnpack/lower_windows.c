@@ -1,28 +1,10 @@
 /* Windows of an image next to each other, with which a convolution is a product.
  *
  * An image is seen as [n, rows, stride, columns, stride, c], so that also the elements which a
- * stride skips between are slices.
- *
- * XNNPACK's loop for kernels of several taps takes 2.4 times as long as the one for products on
- * CPUs with AVX2, whatever the sizes: as ExecuTorch 1.4.1 is built, one of its ten sums is in
- * memory there. With AVX-512 both are equally fast, and the copies are lost. So windows are
- * gathered where that gains much more with AVX2 than it loses with AVX-512: for many output
- * channels, on images that are small enough for the copies to stay in the second cache. */
+ * stride skips between are slices. */
 #include "backends/xnnpack/convolution.h"
 
-enum {
-  MOST_JOINED = 9,      /* taps that are joined at once */
-  MOST_BYTES = 1 << 20, /* of all windows: of larger ones each copy takes twice as long */
-  LEAST_CHANNELS = 16,  /* of the image: copies of fewer take longer than what they hold */
-  EIGHT = 8,            /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
-};
-#define MOST_LOSS 1.2 /* with AVX-512; on Arm, where a product takes longer, it is less */
-
-/* ns for one input channel and tap of 16 outputs, in one node and as a product. */
-static const struct {
-  double node, product;
-} with_avx512 = {0.3, 0.3},   /* a Xeon, of what tests/bench/convolutions.py shows */
-    with_avx2 = {1.03, 0.44}; /* Zen 3: 31 and 73 GFLOP/s, of 64 to 512 channels */
+enum { MOST_JOINED = 9 }; /* taps that are joined at once */
 
 /* The last elements that windows meet may be missing to a whole stride, and those behind them are
  * seen all the same. */
@@ -94,52 +76,4 @@ XnnId xl_windows_of(XnnLowering *l, const Windows *w, XnnId in, SymInt dims[WIND
       rows[t / at_once] = joined(l, items, at_once, dims);
   }
   return joined(l, rows, taps / at_once, dims);
-}
-
-/* --- constant weights --- */
-
-/* A loss with AVX-512 counts twice. */
-static bool is_faster(const Windows *w, double batch) {
-  const Convolution *c = w->c;
-  uint32_t taps = c->kernel[0] * c->kernel[1], beyond = c->out_channels % 16;
-  double image = batch * w->in[0] * w->in[1] * c->in_channels,
-         gathered = batch * w->out[0] * w->out[1] * taps * c->in_channels,
-         products = gathered * sixteens(c->out_channels),
-         copies = gathered * (taps > 1 ? TIME_READ + TIME_COPIED : TIME_READ) +
-                  (c->padding[0] || c->padding[1] ? image * TIME_READ : 0) + taps * TIME_SMALL_NODE,
-         loss = (products * with_avx512.product + copies) / (products * with_avx512.node),
-         gain = products * with_avx2.node / (products * with_avx2.product + copies);
-  return gathered * sizeof(float) <= MOST_BYTES && c->in_channels >= LEAST_CHANNELS &&
-         (beyond == 0 || beyond > EIGHT) && loss < MOST_LOSS && gain > loss * loss;
-}
-
-bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
-  Graph *g = l->g;
-  Windows w = {.c = c};
-  ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
-  uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1];
-  bool is_product = taps == 1 && c->stride[0] == 1 && c->stride[1] == 1;
-  SymInt batch = value_dim(g, node_value(g, n, 0), 0), dims[WINDOW_RANK];
-  if (!xl_ok(l) || c->transposed || c->groups > 1 || is_product || taps > MOST_JOINED ||
-      !value_is_const(g, weight) || !xl_image_sizes(l, n, c, w.in, w.out) ||
-      !is_faster(&w, (double)sym_upper(&g->syms, batch)))
-    return false;
-  uint32_t length = (uint32_t)taps * c->in_channels,
-           filter[] = {c->out_channels, c->kernel[0], c->kernel[1], c->in_channels};
-  XnnId windows = xl_windows_of(l, &w, xl_window_view(l, &w, batch, in), dims),
-        image = xl_reshaped(l, windows, (SymInt[]){batch, w.out[0], w.out[1], length}, 4),
-        weights = xl_permuted_constant(l, weight, 4, filter, (uint32_t[]){0, 2, 3, 1},
-                                       value_dtype(g, weight) == DTYPE_F16),
-        shift = bias ? xl_filter(l, bias) : XNN_NONE;
-  if (xl_ok(l))
-    memcpy(l->x.values[weights].dims, (uint32_t[]){c->out_channels, 1, 1, length}, sizeof filter);
-  ConvolutionNode node = {.kind = XNN_CONV2D,
-                          .kernel = {1, 1},
-                          .stride = {1, 1},
-                          .dilation = {1, 1},
-                          .groups = 1,
-                          .in_channels = length,
-                          .out_channels = c->out_channels};
-  xl_convolution_node(l, &node, image, weights, shift, out);
-  return true;
 }

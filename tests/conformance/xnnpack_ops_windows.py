@@ -327,6 +327,19 @@ def gathered_cases():
     yield conv("7x1", (1, 48, 9, 8), (256, 48, 7, 1), pads=[3, 0, 3, 0])
     yield conv("line", (2, 48, 60), (256, 48, 5), pads=[2, 2])
     yield conv("batch", (2, 32, 9, 8), (256, 32, 3, 3), pads=[1] * 4, shapes={"x": ["n", 32, 9, 8]}, dims={"n": "1..3"})
+    own = np.random.default_rng(11)  # so that the cases behind keep their values
+
+    def rows(name, x, w, **attributes):
+        """The rows of a kernel are a product each."""
+        arrays = {k: own.standard_normal(v).astype(np.float32) for k, v in (("x", x), ("w", w), ("b", w[:1]))}
+        return single(f"gathered-rows-{name}", "Conv", ["x", "w", "b"], {"x": arrays.pop("x")}, arrays, **attributes)
+
+    yield rows("3x3", (1, 64, 40, 12), (128, 64, 3, 3), pads=[1] * 4)
+    yield rows("columns-stride", (1, 64, 40, 25), (128, 64, 3, 3), pads=[1] * 4, strides=[1, 2])
+    yield rows("5x5", (1, 32, 40, 4), (256, 32, 5, 5), pads=[2] * 4)
+    yield rows("dilated", (1, 64, 96, 5), (128, 64, 3, 3), dilations=[2, 1], pads=[2, 1, 2, 1])
+    yield rows("column", (1, 256, 90, 4), (144, 256, 3, 1), pads=[1, 0, 1, 0])
+    yield rows("batch", (3, 64, 40, 5), (128, 64, 3, 3), pads=[1] * 4, shapes={"x": ["n", 64, 40, 5]}, dims={"n": "1..3"})
     half = np.float16
     yield single("gathered-windows-half", "Conv", ["x", "w", "b"], {"x": normal(1, 32, 9, 8).astype(half)},
                  {"w": (normal(256, 32, 3, 3) / 8).astype(half), "b": normal(256).astype(half)}, **HALF, out_type=half)

@@ -1,0 +1,212 @@
+/* Convolutions of constant weights as products.
+ *
+ * XNNPACK's loop for kernels of several taps takes 2.4 times as long as the one for products on
+ * CPUs with AVX2, whatever the sizes: as ExecuTorch 1.4.1 is built, one of its ten sums is in
+ * memory there. With AVX-512 both are equally fast, and the copies are lost. So a convolution is a
+ * product where that gains much more with AVX2 than it loses with AVX-512: for many output
+ * channels.
+ *
+ * BY_WINDOWS: what all taps meet is next to each other. BY_ROWS: what the taps of a row of the
+ * kernel meet is; the product gives the rows of the kernel each a result of its own, and these are
+ * shifted and added. That copies a third of the image's elements, and three times the result's. */
+#include <math.h>
+
+#include "backends/xnnpack/convolution.h"
+
+enum {
+  MOST_TAPS = 9,        /* that are joined, or rows of a kernel */
+  CACHED = 1 << 20,     /* bytes of which copies stay in the second cache */
+  FAR = 2,              /* times as long each copy takes of more */
+  MOST_BYTES = 4 << 20, /* of copies, or so many times those of the weights: */
+  MOST_OF_WEIGHTS = 4,
+  LEAST_CHANNELS = 16, /* of the image: copies of fewer take longer than what they hold */
+  EIGHT = 8            /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
+};
+#define MOST_LOSS 1.35 /* with AVX-512; on Arm, where a product takes longer, it is less */
+
+/* ns for one input channel and tap of 16 outputs, in one node and as a product. */
+static const struct {
+  double node, product;
+} with_avx512 = {0.3, 0.3},   /* a Xeon, of what tests/bench/convolutions.py shows */
+    with_avx2 = {1.03, 0.44}; /* Zen 3: 31 and 73 GFLOP/s, of 64 to 512 channels */
+
+typedef enum Way { BY_NODE, BY_WINDOWS, BY_ROWS } Way;
+
+/* What a way takes: copies in ns, sixteens of outputs for one input channel and tap. */
+typedef struct Cost {
+  double copies, products;
+} Cost;
+
+static double far(double elements) { return elements * sizeof(float) > CACHED ? FAR : 1; }
+
+static double padded_image(const Windows *w, double batch) {
+  const Convolution *c = w->c;
+  bool padded = c->padding[0] || c->padding[1];
+  return padded ? batch * w->in[0] * w->in[1] * c->in_channels * TIME_READ : 0;
+}
+
+static Cost cost_of_windows(const Windows *w, double batch) {
+  const Convolution *c = w->c;
+  uint32_t taps = c->kernel[0] * c->kernel[1];
+  double gathered = batch * w->out[0] * w->out[1] * taps * c->in_channels,
+         each = taps > 1 ? TIME_READ + TIME_COPIED : TIME_READ,
+         copies = (gathered * each + padded_image(w, batch)) * far(gathered);
+  return (Cost){copies + taps * TIME_SMALL_NODE, gathered * sixteens(c->out_channels)};
+}
+
+static Cost cost_of_rows(const Windows *w, double batch) {
+  const Convolution *c = w->c;
+  uint32_t rows = c->kernel[0], columns = c->kernel[1];
+  double places = batch * (w->in[0] + 2 * c->padding[0]) * w->out[1],
+         gathered = places * columns * c->in_channels, results = places * rows * c->out_channels,
+         each = columns > 1 ? TIME_READ + TIME_COPIED : 0,
+         added = (rows * TIME_COPIED + (rows - 1) * TIME_ADDED) * results / rows,
+         copies = (gathered * each + padded_image(w, batch)) * far(gathered);
+  return (Cost){copies + added * far(results) + (columns + 2 * rows) * TIME_SMALL_NODE,
+                gathered * sixteens((uint64_t)rows * c->out_channels)};
+}
+
+static double time_with_avx2(Cost cost) { return cost.products * with_avx2.product + cost.copies; }
+
+/* For the memory's sake; elements: of all that a way makes beside image and result. */
+static bool fits(const Convolution *c, double elements) {
+  double taps = (double)c->kernel[0] * c->kernel[1],
+         weights = taps * c->in_channels * c->out_channels;
+  return elements <= fmax(MOST_BYTES / sizeof(float), MOST_OF_WEIGHTS * weights);
+}
+
+static bool can_be_windows(const Windows *w, double batch) {
+  const Convolution *c = w->c;
+  uint32_t taps = c->kernel[0] * c->kernel[1];
+  return taps <= MOST_TAPS && fits(c, batch * w->out[0] * w->out[1] * taps * c->in_channels);
+}
+
+static bool can_be_rows(const Windows *w, double batch) {
+  const Convolution *c = w->c;
+  double places = batch * (w->in[0] + 2 * c->padding[0]) * w->out[1];
+  return c->kernel[0] > 1 && c->kernel[0] <= MOST_TAPS && c->kernel[1] <= MOST_TAPS &&
+         c->stride[0] == 1 &&
+         fits(c, places * (c->kernel[1] * c->in_channels + c->kernel[0] * c->out_channels));
+}
+
+/* A loss with AVX-512 counts twice. half: of types that BY_ROWS does not take. */
+static Way fastest(const Windows *w, double batch, bool half) {
+  const Convolution *c = w->c;
+  uint32_t beyond = c->out_channels % 16;
+  Cost windows = cost_of_windows(w, batch), rows = cost_of_rows(w, batch);
+  bool by_windows = can_be_windows(w, batch), by_rows = !half && can_be_rows(w, batch);
+  if ((!by_windows && !by_rows) || c->in_channels < LEAST_CHANNELS ||
+      (beyond > 0 && beyond <= EIGHT))
+    return BY_NODE;
+  by_rows = by_rows && (!by_windows || time_with_avx2(rows) < time_with_avx2(windows));
+  Cost cost = by_rows ? rows : windows;
+  double node = windows.products,
+         loss = (cost.products * with_avx512.product + cost.copies) / (node * with_avx512.node),
+         gain = node * with_avx2.node / time_with_avx2(cost);
+  if (loss > MOST_LOSS || gain < loss * loss)
+    return BY_NODE;
+  return by_rows ? BY_ROWS : BY_WINDOWS;
+}
+
+/* The product of an image [n, h, w, length] and the weights, permuted and seen as [outputs, 1, 1,
+ * length]. */
+static void add_product(XnnLowering *l, XnnId image, XnnId weights, XnnId bias, uint32_t outputs,
+                        uint32_t length, XnnId out) {
+  const uint32_t dims[] = {outputs, 1, 1, length};
+  ConvolutionNode node = {.kind = XNN_CONV2D,
+                          .kernel = {1, 1},
+                          .stride = {1, 1},
+                          .dilation = {1, 1},
+                          .groups = 1,
+                          .in_channels = length,
+                          .out_channels = outputs};
+  if (xl_ok(l))
+    memcpy(l->x.values[weights].dims, dims, sizeof dims);
+  xl_convolution_node(l, &node, image, weights, bias, out);
+}
+
+static void by_windows(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in, XnnId out) {
+  Graph *g = l->g;
+  const Convolution *c = w->c;
+  SymInt dims[WINDOW_RANK];
+  ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
+  uint32_t length = c->kernel[0] * c->kernel[1] * c->in_channels,
+           filter[] = {c->out_channels, c->kernel[0], c->kernel[1], c->in_channels};
+  XnnId windows = xl_windows_of(l, w, xl_window_view(l, w, batch, in), dims),
+        image = xl_reshaped(l, windows, (SymInt[]){batch, w->out[0], w->out[1], length}, 4),
+        weights = xl_permuted_constant(l, weight, 4, filter, (uint32_t[]){0, 2, 3, 1},
+                                       value_dtype(g, weight) == DTYPE_F16);
+  add_product(l, image, weights, bias ? xl_filter(l, bias) : XNN_NONE, c->out_channels, length,
+              out);
+}
+
+/* The bias for the results of the first row of the kernel, zeros for the others. */
+static XnnId bias_of_first_row(XnnLowering *l, ValueId bias, const Convolution *c) {
+  uint32_t count = c->kernel[0] * c->out_channels;
+  if (!bias || !xl_ok(l))
+    return XNN_NONE;
+  float *values = NULL;
+  if (!l->trial) {
+    values = ARENA_ARRAY(l->arena, float, (size_t)count + 1);
+    memcpy(values, value_constant(l->g, bias)->data, c->out_channels * sizeof *values);
+  }
+  return xl_floats(l, 1, &count, values);
+}
+
+/* The part of all results, [n, rows, columns, kernel's rows * outputs], that row r of the kernel
+ * gives the result. */
+static XnnId part_of_row(XnnLowering *l, const Windows *w, uint32_t r, XnnId all, XnnId out) {
+  const Convolution *c = w->c;
+  const uint32_t offsets[] = {0, r * c->dilation[0], 0, r * c->out_channels},
+                 sizes[] = {0, w->out[0], 0, c->out_channels};
+  XnnId part = xl_temp_like(l, out);
+  xl_slice_dims(l, all, 4, offsets, sizes, part);
+  return part;
+}
+
+static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch, XnnId in,
+                    XnnId out) {
+  const Convolution *c = whole->c;
+  Convolution row = *c;
+  Windows w = {.c = &row, .in = {whole->in[0], whole->in[1]}, .out = {0, whole->out[1]}};
+  SymInt dims[WINDOW_RANK];
+  uint32_t rows = c->kernel[0], length = c->kernel[1] * c->in_channels,
+           outputs = rows * c->out_channels,
+           filter[] = {rows, c->out_channels, c->kernel[1], c->in_channels};
+  row.kernel[0] = row.dilation[0] = 1;
+  w.out[0] = w.in[0] + 2 * c->padding[0];
+  XnnId windows = xl_windows_of(l, &w, xl_window_view(l, &w, batch, in), dims);
+  SymInt seen[] = {batch, w.out[0], w.out[1], length},
+         made[] = {batch, w.out[0], w.out[1], outputs};
+  XnnId image = xl_reshaped(l, windows, seen, 4), all = xl_sym_temp(l, 4, made),
+        weights = xl_permuted_constant(l, node_value(l->g, n, 1), 4, filter,
+                                       (uint32_t[]){2, 0, 3, 1}, false);
+  add_product(l, image, weights, bias_of_first_row(l, node_value(l->g, n, 2), c), outputs, length,
+              all);
+  XnnId sum = part_of_row(l, whole, 0, all, out);
+  for (uint32_t r = 1; r < rows; r++) {
+    XnnId next = r + 1 == rows ? out : xl_temp_like(l, out);
+    xl_binary(l, XNN_ADD, sum, part_of_row(l, whole, r, all, out), next);
+    sum = next;
+  }
+}
+
+bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
+  Graph *g = l->g;
+  Windows w = {.c = c};
+  ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
+  uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1];
+  bool is_product = taps == 1 && c->stride[0] == 1 && c->stride[1] == 1;
+  SymInt batch = value_dim(g, node_value(g, n, 0), 0);
+  if (!xl_ok(l) || c->transposed || c->groups > 1 || is_product || taps > MOST_TAPS * MOST_TAPS ||
+      !value_is_const(g, weight) || !xl_image_sizes(l, n, c, w.in, w.out))
+    return false;
+  bool floats = value_dtype(g, weight) == DTYPE_F32 &&
+                (!bias || (value_is_const(g, bias) && value_dtype(g, bias) == DTYPE_F32));
+  Way way = fastest(&w, (double)sym_upper(&g->syms, batch), !floats);
+  if (way == BY_ROWS)
+    by_rows(l, n, &w, batch, in, out);
+  else if (way == BY_WINDOWS)
+    by_windows(l, n, &w, batch, in, out);
+  return way != BY_NODE;
+}
