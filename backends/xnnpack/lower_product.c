@@ -6,9 +6,11 @@
  * product where that gains much more with AVX2 than it loses with AVX-512: for many output
  * channels.
  *
- * BY_WINDOWS: what all taps meet is next to each other. BY_ROWS: what the taps of a row of the
- * kernel meet is; the product gives the rows of the kernel each a result of its own, and these are
- * shifted and added. That copies a third of the image's elements, and three times the result's. */
+ * BY_WINDOWS: what all taps meet is next to each other. BY_PATCHES: the same where windows neither
+ * overlap nor leave gaps, so that each element only changes its place. BY_ROWS: what the taps of a
+ * row of the kernel meet is; the product gives the rows of the kernel each a result of its own, and
+ * these are shifted and added. That copies a third of the image's elements, and three times the
+ * result's. */
 #include <math.h>
 
 #include "backends/xnnpack/convolution.h"
@@ -20,6 +22,7 @@ enum {
   MOST_BYTES = 4 << 20, /* of copies, or so many times those of the weights: */
   MOST_OF_WEIGHTS = 4,
   LEAST_CHANNELS = 16, /* of the image: copies of fewer take longer than what they hold */
+  LONG_RUN = 16,       /* elements next to each other that are moved as fast as they are joined */
   EIGHT = 8            /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
 };
 #define MOST_LOSS 1.35 /* with AVX-512; on Arm, where a product takes longer, it is less */
@@ -30,7 +33,7 @@ static const struct {
 } with_avx512 = {0.3, 0.3},   /* a Xeon, of what tests/bench/convolutions.py shows */
     with_avx2 = {1.03, 0.44}; /* Zen 3: 31 and 73 GFLOP/s, of 64 to 512 channels */
 
-typedef enum Way { BY_NODE, BY_WINDOWS, BY_ROWS } Way;
+typedef enum Way { BY_NODE, BY_WINDOWS, BY_ROWS, BY_PATCHES } Way;
 
 /* What a way takes: copies in ns, sixteens of outputs for one input channel and tap. */
 typedef struct Cost {
@@ -66,6 +69,23 @@ static Cost cost_of_rows(const Windows *w, double batch) {
                 gathered * sixteens((uint64_t)rows * c->out_channels)};
 }
 
+static Cost cost_of_patches(const Windows *w, double batch) {
+  const Convolution *c = w->c;
+  double image = batch * w->in[0] * w->in[1] * c->in_channels,
+         each = c->kernel[1] * c->in_channels >= LONG_RUN ? TIME_COPIED : TIME_MOVED,
+         moved = c->kernel[0] > 1 ? image * each * far(image) : 0;
+  return (Cost){moved + 2 * TIME_SMALL_NODE, image * sixteens(c->out_channels)};
+}
+
+static bool are_patches(const Windows *w) {
+  const Convolution *c = w->c;
+  bool are = true;
+  for (uint32_t i = 0; i < 2; i++)
+    are = are && c->kernel[i] == c->stride[i] && c->padding[i] == 0 &&
+          (c->kernel[i] == 1 || c->dilation[i] == 1) && w->in[i] == w->out[i] * c->stride[i];
+  return are;
+}
+
 static double time_with_avx2(Cost cost) { return cost.products * with_avx2.product + cost.copies; }
 
 /* For the memory's sake; elements: of all that a way makes beside image and result. */
@@ -89,23 +109,31 @@ static bool can_be_rows(const Windows *w, double batch) {
          fits(c, places * (c->kernel[1] * c->in_channels + c->kernel[0] * c->out_channels));
 }
 
-/* A loss with AVX-512 counts twice. half: of types that BY_ROWS does not take. */
-static Way fastest(const Windows *w, double batch, bool half) {
-  const Convolution *c = w->c;
-  uint32_t beyond = c->out_channels % 16;
-  Cost windows = cost_of_windows(w, batch), rows = cost_of_rows(w, batch);
-  bool by_windows = can_be_windows(w, batch), by_rows = !half && can_be_rows(w, batch);
-  if ((!by_windows && !by_rows) || c->in_channels < LEAST_CHANNELS ||
-      (beyond > 0 && beyond <= EIGHT))
-    return BY_NODE;
-  by_rows = by_rows && (!by_windows || time_with_avx2(rows) < time_with_avx2(windows));
-  Cost cost = by_rows ? rows : windows;
-  double node = windows.products,
+/* A loss with AVX-512 counts twice. */
+static bool gains(const Windows *w, double batch, Cost cost) {
+  double node = cost_of_windows(w, batch).products,
          loss = (cost.products * with_avx512.product + cost.copies) / (node * with_avx512.node),
          gain = node * with_avx2.node / time_with_avx2(cost);
-  if (loss > MOST_LOSS || gain < loss * loss)
+  return loss < MOST_LOSS && gain > loss * loss;
+}
+
+/* rows: whether the types allow BY_ROWS. */
+static Way fastest(const Windows *w, double batch, bool rows) {
+  const Convolution *c = w->c;
+  uint32_t beyond = c->out_channels % 16;
+  if (beyond > 0 && beyond <= EIGHT)
     return BY_NODE;
-  return by_rows ? BY_ROWS : BY_WINDOWS;
+  if (are_patches(w))
+    return gains(w, batch, cost_of_patches(w, batch)) ? BY_PATCHES : BY_NODE;
+  Cost by_windows = cost_of_windows(w, batch), by_rows = cost_of_rows(w, batch);
+  bool windows = can_be_windows(w, batch);
+  rows = rows && can_be_rows(w, batch) &&
+         (!windows || time_with_avx2(by_rows) < time_with_avx2(by_windows));
+  if ((!windows && !rows) || c->in_channels < LEAST_CHANNELS)
+    return BY_NODE;
+  if (!gains(w, batch, rows ? by_rows : by_windows))
+    return BY_NODE;
+  return rows ? BY_ROWS : BY_WINDOWS;
 }
 
 /* The product of an image [n, h, w, length] and the weights, permuted and seen as [outputs, 1, 1,
@@ -125,19 +153,40 @@ static void add_product(XnnLowering *l, XnnId image, XnnId weights, XnnId bias, 
   xl_convolution_node(l, &node, image, weights, bias, out);
 }
 
-static void by_windows(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in, XnnId out) {
+/* The windows as pixels of an image: the product with all weights of each output. */
+static void by_pixels(XnnLowering *l, NodeId n, const Windows *w, SymInt batch, XnnId windows,
+                      XnnId out) {
   Graph *g = l->g;
   const Convolution *c = w->c;
-  SymInt dims[WINDOW_RANK];
   ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
   uint32_t length = c->kernel[0] * c->kernel[1] * c->in_channels,
            filter[] = {c->out_channels, c->kernel[0], c->kernel[1], c->in_channels};
-  XnnId windows = xl_windows_of(l, w, xl_window_view(l, w, batch, in), dims),
-        image = xl_reshaped(l, windows, (SymInt[]){batch, w->out[0], w->out[1], length}, 4),
+  XnnId image = xl_reshaped(l, windows, (SymInt[]){batch, w->out[0], w->out[1], length}, 4),
         weights = xl_permuted_constant(l, weight, 4, filter, (uint32_t[]){0, 2, 3, 1},
                                        value_dtype(g, weight) == DTYPE_F16);
   add_product(l, image, weights, bias ? xl_filter(l, bias) : XNN_NONE, c->out_channels, length,
               out);
+}
+
+static void by_windows(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in, XnnId out) {
+  SymInt dims[WINDOW_RANK];
+  XnnId view = xl_window_view(l, w, batch, in);
+  by_pixels(l, n, w, batch, xl_windows_of(l, w, view, dims), out);
+}
+
+static void by_patches(XnnLowering *l, NodeId n, const Windows *w, SymInt batch, XnnId in,
+                       XnnId out) {
+  const Convolution *c = w->c;
+  const uint32_t perm[] = {0, 1, 3, 2, 4};
+  uint32_t rows = c->kernel[0], run = c->kernel[1] * c->in_channels;
+  SymInt lines[] = {batch, w->out[0], rows, w->out[1], run},
+         patches[] = {batch, w->out[0], w->out[1], rows, run};
+  if (rows > 1) {
+    XnnId seen = xl_reshaped(l, in, lines, 5);
+    in = xl_sym_temp(l, 5, patches);
+    xl_transpose(l, seen, perm, 5, in);
+  }
+  by_pixels(l, n, w, batch, in, out);
 }
 
 /* The bias for the results of the first row of the kernel, zeros for the others. */
@@ -145,12 +194,10 @@ static XnnId bias_of_first_row(XnnLowering *l, ValueId bias, const Convolution *
   uint32_t count = c->kernel[0] * c->out_channels;
   if (!bias || !xl_ok(l))
     return XNN_NONE;
-  float *values = NULL;
-  if (!l->trial) {
-    values = ARENA_ARRAY(l->arena, float, (size_t)count + 1);
-    memcpy(values, value_constant(l->g, bias)->data, c->out_channels * sizeof *values);
-  }
-  return xl_floats(l, 1, &count, values);
+  int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    from[i] = i < c->out_channels ? (int32_t)i : XL_NO_ELEMENT;
+  return xl_picked_constant(l, bias, true, 1, &count, from);
 }
 
 /* The part of all results, [n, rows, columns, kernel's rows * outputs], that row r of the kernel
@@ -195,18 +242,24 @@ bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
   Graph *g = l->g;
   Windows w = {.c = c};
   ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
-  uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1];
-  bool is_product = taps == 1 && c->stride[0] == 1 && c->stride[1] == 1;
+  bool is_product =
+      c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1;
   SymInt batch = value_dim(g, node_value(g, n, 0), 0);
-  if (!xl_ok(l) || c->transposed || c->groups > 1 || is_product || taps > MOST_TAPS * MOST_TAPS ||
-      !value_is_const(g, weight) || !xl_image_sizes(l, n, c, w.in, w.out))
+  if (!xl_ok(l) || c->transposed || c->groups > 1 || is_product || !value_is_const(g, weight) ||
+      !xl_image_sizes(l, n, c, w.in, w.out))
     return false;
-  bool floats = value_dtype(g, weight) == DTYPE_F32 &&
-                (!bias || (value_is_const(g, bias) && value_dtype(g, bias) == DTYPE_F32));
-  Way way = fastest(&w, (double)sym_upper(&g->syms, batch), !floats);
-  if (way == BY_ROWS)
-    by_rows(l, n, &w, batch, in, out);
-  else if (way == BY_WINDOWS)
+  bool floats = value_dtype(g, weight) == DTYPE_F32 && (!bias || value_is_const(g, bias));
+  switch (fastest(&w, (double)sym_upper(&g->syms, batch), floats)) {
+  case BY_WINDOWS:
     by_windows(l, n, &w, batch, in, out);
-  return way != BY_NODE;
+    return true;
+  case BY_PATCHES:
+    by_patches(l, n, &w, batch, in, out);
+    return true;
+  case BY_ROWS:
+    by_rows(l, n, &w, batch, in, out);
+    return true;
+  default:
+    return false;
+  }
 }

@@ -340,7 +340,20 @@ def gathered_cases():
     yield rows("dilated", (1, 64, 96, 5), (128, 64, 3, 3), dilations=[2, 1], pads=[2, 1, 2, 1])
     yield rows("column", (1, 256, 90, 4), (144, 256, 3, 1), pads=[1, 0, 1, 0])
     yield rows("batch", (3, 64, 40, 5), (128, 64, 3, 3), pads=[1] * 4, shapes={"x": ["n", 64, 40, 5]}, dims={"n": "1..3"})
+    def patches(name, x, w, **attributes):
+        arrays = {k: own.standard_normal(v).astype(np.float32) for k, v in (("x", x), ("w", w), ("b", w[:1]))}
+        return single(f"gathered-patches-{name}", "Conv", ["x", "w", "b"], {"x": arrays.pop("x")}, arrays, strides=list(w[2:]), **attributes)
+
+    yield patches("2x2", (1, 16, 12, 10), (256, 16, 2, 2))
+    yield patches("4x3", (2, 3, 24, 18), (240, 3, 4, 3))
+    yield patches("8x8", (1, 1, 32, 24), (256, 1, 8, 8))
+    yield patches("1x4", (1, 8, 9, 40), (128, 8, 1, 4))
+    yield patches("line", (2, 16, 60), (128, 16, 5))
+    yield patches("cut", (1, 16, 13, 11), (256, 16, 2, 2))  # a row and a column are left over
+    yield patches("batch", (3, 8, 16, 16), (128, 8, 4, 4), shapes={"x": ["n", 8, 16, 16]}, dims={"n": "1..3"})
     half = np.float16
+    yield single("gathered-patches-half", "Conv", ["x", "w", "b"], {"x": own.standard_normal((1, 16, 12, 12)).astype(half)},
+                 {"w": (own.standard_normal((256, 16, 3, 3)) / 8).astype(half), "b": own.standard_normal(256).astype(half)}, strides=[3, 3], **HALF, out_type=half)
     yield single("gathered-windows-half", "Conv", ["x", "w", "b"], {"x": normal(1, 32, 9, 8).astype(half)},
                  {"w": (normal(256, 32, 3, 3) / 8).astype(half), "b": normal(256).astype(half)}, **HALF, out_type=half)
     yield graph("gathered-windows-relu", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"])], {"x": normal(1, 32, 9, 8)}, {"w": normal(256, 32, 3, 3)})
