@@ -350,6 +350,7 @@ def region_cases():
             yield Case(f"MaxRoiPool_{shape[0]}_{scale}_known", "MaxRoiPool", ["x", "r"], {"x": x}, {"r": rois}, **settings)
     yield Case("MaxRoiPool_some", "MaxRoiPool", ["x", "r"], [{"x": own.standard_normal((2, 3, 8, 9), dtype=np.float32), "r": r} for r in (rois, rois[:2])],
                shapes={"r": ["n", 5]}, dims={"n": "1..7"}, pooled_shape=[2, 2])
+    yield Case("Tile_6", "Tile", ["x", "r"], {"x": own.standard_normal((2, 3), dtype=np.float32)}, {"r": ints(2, 3)}, opset=6)
     shapes = {"x": (6, 3), "m": (3,), "z": (6, 2)}
     yield TextCase("SequenceMap", MAPPED, [{k: own.standard_normal(v, dtype=np.float32) for k, v in shapes.items()}])
 
