@@ -282,6 +282,13 @@ bool xl_is_quantized_at_run(const Graph *g, ValueId x);
 /* A dequantized constant as floats, with its codes as a twin. */
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm);
+/* Scale `at` of codes with several. */
+float xl_scale_at(const Graph *g, const Quantization *q, uint64_t at);
+/* The twin of a matrix [outputs, inputs] of 4 bits with a scale for each block of the inputs
+ * (lower_nibbles.c); *shift: what zero points add to each block, or left alone. XNN_NONE when
+ * XNNPACK has no such weights. */
+XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
+                    const uint32_t *dims, const uint32_t *perm, XnnId *shift);
 /* Weights or a bias whose element i is element from[i] of the constant v, or 0 where that is
  * XL_NO_ELEMENT. Dim 0 are the output channels. wide: of f16 as f32. */
 enum { XL_NO_ELEMENT = -1 };
