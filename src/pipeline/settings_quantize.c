@@ -111,10 +111,13 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
   if (chosen && q->scheme == QUANT_INT8 && !from)
     return session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
                          "int8 needs the ranges of values");
-  if (chosen && q->scheme != QUANT_INT8 && from)
+  if (chosen && !quantize_calibrates(q) && from)
     return session_usage(s, from,
                          "leave it out; samples to compare the quantized model on: --compare PATH",
-                         "only int8 needs the ranges of values");
+                         "only int8 and int4-weight-only are calibrated");
+  if (chosen && q->scheme != QUANT_INT8 && q->ranges)
+    return session_usage(s, "--ranges", "give the samples themselves: --calibrate DATA.npz",
+                         "int4-weight-only needs more of the values than their ranges");
   if (q->data && q->ranges)
     return session_usage(s, "--ranges", "leave one of them out",
                          "--calibrate and --ranges are both given");
