@@ -13,7 +13,7 @@
 #include "quant/moments.h"
 #include "support/parallel.h"
 
-enum { LANES = 16 }; /* rows beside each other */
+enum { LANES = 32 }; /* rows beside each other; loops over them are too long to be unrolled */
 
 /* A share of the mean moment that is added to each: columns that samples say little about are not
  * moved by much. */
@@ -100,6 +100,25 @@ static void prepare(void *user, size_t begin, size_t end) {
 
 /* --- rounding; x has the weights of a column side by side, for LANES rows --- */
 
+/* x becomes its codes, off what they leave of it. */
+static void round_column(float *restrict x, const float *restrict scales, float weight,
+                         float *restrict off, float *restrict cost) {
+  for (uint32_t r = 0; r < LANES; r++) {
+    float code = x[r] / scales[r];
+    code = code > BLOCK_CODE_MIN ? code : BLOCK_CODE_MIN;
+    code = code < BLOCK_CODE_MAX ? code : BLOCK_CODE_MAX;
+    code = (code + ROUNDER) - ROUNDER;
+    off[r] = x[r] - code * scales[r];
+    x[r] = code;
+    cost[r] += off[r] * off[r] * weight;
+  }
+}
+
+static void move_column(float *restrict x, const float *restrict off, float share) {
+  for (uint32_t r = 0; r < LANES; r++)
+    x[r] -= off[r] * share;
+}
+
 /* Columns [begin, end), all of one window, by a scale a row: x becomes their codes, the columns up
  * to reach are moved, and cost grows by what remains. */
 static void round_columns(const Job *j, uint64_t begin, uint64_t end, uint64_t reach,
@@ -107,19 +126,10 @@ static void round_columns(const Job *j, uint64_t begin, uint64_t end, uint64_t r
   uint64_t width = moments_width(j->m->columns);
   for (uint64_t i = begin; i < end; i++) {
     const float *upper = j->upper + i * width + i % OBSERVE_WINDOW;
-    float(*own)[LANES] = x + (i - begin), off[LANES];
-    for (uint32_t r = 0; r < LANES; r++) {
-      float code = own[0][r] / scales[r];
-      code = code > BLOCK_CODE_MIN ? code : BLOCK_CODE_MIN;
-      code = code < BLOCK_CODE_MAX ? code : BLOCK_CODE_MAX;
-      code = (code + ROUNDER) - ROUNDER;
-      off[r] = own[0][r] - code * scales[r];
-      own[0][r] = code;
-      cost[r] += off[r] * off[r] * upper[0];
-    }
-    for (uint64_t k = 1; k < reach - i; k++)
-      for (uint32_t r = 0; r < LANES; r++)
-        own[k][r] -= off[r] * upper[k];
+    float off[LANES];
+    round_column(x[i - begin], scales, upper[0], off, cost);
+    for (uint64_t k = i + 1; k < reach; k++)
+      move_column(x[k - begin], off, upper[k - i]);
   }
 }
 
