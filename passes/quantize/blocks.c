@@ -96,5 +96,5 @@ Constant block_codes(Graph *g, const BlockMatrix *m, const float *scales) {
       .low = BLOCK_CODE_MIN,
       .high = BLOCK_CODE_MAX,
       .finite = true};
-  return codes_constant(g, &t);
+  return codes_constant(constant_transform(g, &t));
 }

@@ -211,5 +211,5 @@ Constant block_codes_by_moments(Graph *g, const BlockMatrix *m, const float *mom
   constant_drop_pages(&m->floats);
   xfree(job.upper);
   Constant packed = {.data = job.codes, .size = size};
-  return constant_unpacked(g, packed, m->rows, m->columns, false, BLOCK_CODE_MIN);
+  return codes_constant(constant_unpacked(g, packed, m->rows, m->columns, false, BLOCK_CODE_MIN));
 }

@@ -8,7 +8,7 @@
 /* A product with a weight that is marked. */
 typedef struct Mark {
   NodeId node;
-  ValueId weight;
+  uint32_t weight;  /* 2 * its value + the axis of its channels */
   uint32_t operand; /* its place in the list of moments */
 } Mark;
 
@@ -19,7 +19,7 @@ typedef struct Marks {
   ValueId *made; /* by operand: its moments as a constant, or 0 */
   uint32_t count, operand_count;
   uint32_t *place;    /* by value: 1 + its place in operands, or 0 */
-  uint32_t *products; /* by weight */
+  uint32_t *products; /* by Mark.weight */
 } Marks;
 
 /* The product with the weight that is marked at n; 0: it is not one of 4 bits, or of no product. */
@@ -47,15 +47,16 @@ static Marks find_marks(Graph *g, Arena *arena) {
              .operands = ARENA_ARRAY(arena, Moments, g->node_count),
              .made = ARENA_ARRAY(arena, ValueId, g->node_count),
              .place = ARENA_ARRAY(arena, uint32_t, g->value_count),
-             .products = ARENA_ARRAY(arena, uint32_t, g->value_count)};
+             .products = ARENA_ARRAY(arena, uint32_t, 2 * (size_t)g->value_count)};
   for (FOR_NODES(g, n)) {
     NodeId product = product_of_blocks(g, n);
     if (!product)
       continue;
-    ValueId x = node_value(g, product, 0), weight = node_value(g, n, 0);
-    SymInt columns = value_dim(g, x, value_rank(g, x) - 1);
-    m.list[m.count++] = (Mark){n, weight, operand_of(&m, x, (uint64_t)columns)};
-    m.products[weight]++;
+    ValueId x = node_value(g, product, 0), w = node_value(g, n, 0);
+    uint32_t axis = (uint32_t)wrap_dim(node_int(g, n, OBSERVE_AXIS), 2);
+    uint64_t columns = (uint64_t)value_dim(g, w, 1 - axis);
+    m.list[m.count] = (Mark){n, 2 * w + axis, operand_of(&m, x, columns)};
+    m.products[m.list[m.count++].weight]++;
   }
   return m;
 }
@@ -70,7 +71,7 @@ static ValueId constant_of(Graph *g, const Moments *m) {
 
 /* The moments of all products with a weight, added up: it must have the same codes in each, so that
  * it is stored once. */
-static ValueId sum_of(const Marks *m, ValueId weight, uint64_t columns) {
+static ValueId sum_of(const Marks *m, uint32_t weight, uint64_t columns) {
   uint64_t count = columns * moments_width(columns);
   Moments sum = {.columns = columns, .sums = ARENA_ARRAY(&m->g->arena, float, count)};
   for (uint32_t i = 0; i < m->count; i++)
@@ -80,7 +81,7 @@ static ValueId sum_of(const Marks *m, ValueId weight, uint64_t columns) {
 }
 
 static void set_moments(const Marks *m, Arena *arena) {
-  ValueId *sums = ARENA_ARRAY(arena, ValueId, m->g->value_count);
+  ValueId *sums = ARENA_ARRAY(arena, ValueId, 2 * (size_t)m->g->value_count);
   for (uint32_t i = 0; i < m->count; i++) {
     const Mark *at = &m->list[i];
     const Moments *own = &m->operands[at->operand];
