@@ -201,6 +201,8 @@ static void round_rows(void *user, size_t begin, size_t end) {
 
 Constant block_codes_by_moments(Graph *g, const BlockMatrix *m, const float *moments,
                                 float *scales) {
+  if (m->floats.size == 0)
+    return (Constant){.data = arena_alloc(&g->arena, 1)};
   uint64_t size = m->rows * ((m->columns + 1) / 2);
   Job job = {.m = m, .scales = scales, .codes = arena_alloc(&g->arena, (size_t)size + 1)};
   job.upper = xrealloc(NULL, m->columns * moments_width(m->columns) * sizeof *moments + 1);
