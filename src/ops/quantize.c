@@ -102,41 +102,6 @@ Status shape_quantize_per_channel(Graph *g, NodeId n) {
   return result_of(g, n, dtype);
 }
 
-/* Constants, a row for each column of the matrix x (the dim that is no axis), and an entry in it
- * for each column of a window. */
-static Status check_moments(Graph *g, NodeId n, ValueId x, uint32_t axis) {
-  ValueId m;
-  TRY(arg_tensor(g, n, OBSERVE_MOMENTS, &m));
-  SymInt columns = value_rank(g, x) == 2 ? value_dim(g, x, 1 - axis) : 0;
-  if (node_absent(g, n, OBSERVE_AXIS) || !sym_is_const(columns) || columns == 0)
-    return bad_shape(g, n, "moments are of a matrix of weights with an axis");
-  if (!value_is_const(g, m) || value_dtype(g, m) != DTYPE_F32 || value_rank(g, m) != 2)
-    return bad_dtype(g, n, "moments are a constant matrix of f32");
-  TRY(shape_equal(g, n, value_dim(g, m, 0), columns, "rows of moments and columns"));
-  return shape_equal(g, n, value_dim(g, m, 1), columns < OBSERVE_WINDOW ? columns : OBSERVE_WINDOW,
-                     "moments of a column and columns of a window");
-}
-
-/* Where the arguments of observe are: quantized.h. */
-Status shape_observe(Graph *g, NodeId n) {
-  ValueId x;
-  int64_t low, high, dim;
-  uint32_t axis = 0;
-  TRY(check_input(g, n, DTYPE_F32, &x));
-  TRY(arg_const_int(g, n, OBSERVE_MIN, &low));
-  TRY(arg_const_int(g, n, OBSERVE_MAX, &high));
-  if (low < INT8_MIN || high > INT8_MAX || low >= high)
-    return bad_arg(g, n, "the range %lld to %lld does not fit i8", (long long)low, (long long)high);
-  if (!node_absent(g, n, OBSERVE_AXIS)) {
-    TRY(arg_const_int(g, n, OBSERVE_AXIS, &dim));
-    TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
-  }
-  if (!node_absent(g, n, OBSERVE_MOMENTS))
-    TRY(check_moments(g, n, x, axis));
-  Dims d = value_dims(g, x);
-  return shape_result(g, n, 0, DTYPE_F32, &d);
-}
-
 /* Argument i is one number of that type that arrives at run time. */
 static Status check_number(Graph *g, NodeId n, uint32_t i, DType dtype) {
   ValueId v;
