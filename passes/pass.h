@@ -42,6 +42,10 @@ typedef struct QuantOptions {
   uint32_t kept_count;
   StrView floats, weight_only; /* nodes that are quantized less, see backends/selection.h */
 } QuantOptions;
+/* Whether the scheme makes use of samples. */
+static inline bool quantize_calibrates(const QuantOptions *o) {
+  return o->scheme == QUANT_INT8 || o->scheme == QUANT_INT4_WEIGHT_ONLY;
+}
 
 /* What the user may choose. */
 typedef struct PassOptions {

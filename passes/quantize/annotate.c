@@ -241,7 +241,7 @@ static ValueId observe(Plan *p, ValueId v, NodeId before, LocId loc, Status *sta
   bool symmetric = p->symmetric[range_of(p, v)];
   ValueId seen = build(&b, OP_OBSERVE, A_VAL(v), A_INT(number_of(p, v)), A_NONE,
                        A_INT(symmetric ? -INT8_MAX : INT8_MIN), A_INT(INT8_MAX), A_BOOL(symmetric),
-                       A_NONE, A_NONE);
+                       A_NONE, A_NONE, A_NONE);
   *status = b.status;
   return seen;
 }
@@ -301,9 +301,10 @@ static Status observe_weight(Plan *p, NodeId n, const QuantWeight *w, uint32_t b
   Graph *g = p->g;
   static const int64_t swap[] = {1, 0};
   Builder b = builder_make(g, n, node_cget(g, n)->loc);
-  ValueId seen = build(&b, OP_OBSERVE, A_VAL(w->constant), A_INT(block), A_INT(w->axis),
-                       A_INT(block ? BLOCK_CODE_MIN : -INT8_MAX),
-                       A_INT(block ? BLOCK_CODE_MAX : INT8_MAX), A_BOOL(true), A_NONE, A_NONE);
+  ValueId seen =
+      build(&b, OP_OBSERVE, A_VAL(w->constant), A_INT(block), A_INT(w->axis),
+            A_INT(block ? BLOCK_CODE_MIN : -INT8_MAX), A_INT(block ? BLOCK_CODE_MAX : INT8_MAX),
+            A_BOOL(true), A_NONE, A_NONE, A_NONE);
   if (w->permute)
     seen = build_permute(&b, seen, swap);
   if (b.status == STATUS_OK)

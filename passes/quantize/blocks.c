@@ -7,7 +7,7 @@
 #include "support/half.h"
 #include "support/parallel.h"
 
-enum { CANDIDATES = 17, PADDED = 20, GRAIN = 16 };
+enum { PADDED = 20, GRAIN = 16 };
 
 /* Adding it and taking it away again rounds small floats to even, which compilers vectorize. */
 #define ROUNDER 0x1.8p23F
@@ -17,12 +17,15 @@ typedef struct Job {
   float *scales;
 } Job;
 
-/* Non-finite elements count as 0. */
-static float load(const BlockMatrix *m, uint64_t row, uint64_t column) {
+float block_load(const BlockMatrix *m, uint64_t row, uint64_t column) {
   uint64_t at = m->transposed ? column * m->rows + row : row * m->columns + column;
   float f;
   memcpy(&f, m->floats.data + at * sizeof f, sizeof f);
   return isfinite(f) ? f : 0;
+}
+
+float block_candidate(float most, uint32_t k) {
+  return most < 1e-30F ? 1 : bfloat_to_float(bfloat_from_float(most / (6.5F + 0.25F * (float)k)));
 }
 
 /* Adds the squared errors of an element by all scales. */
@@ -36,20 +39,17 @@ static void add_errors(float x, const float *scales, double *errors) {
   }
 }
 
-/* The extreme of a block is worth cutting off a little, which leaves finer steps for the rest. */
 static float best_scale(const float *x, uint32_t count) {
   float most = 0, scales[PADDED];
   double errors[PADDED] = {0}, least = INFINITY;
   for (uint32_t i = 0; i < count; i++)
     most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-  if (most < 1e-30F)
-    return 1;
   for (uint32_t k = 0; k < PADDED; k++)
-    scales[k] = bfloat_to_float(bfloat_from_float(most / (6.5F + 0.25F * (float)k)));
+    scales[k] = block_candidate(most, k);
   for (uint32_t i = 0; i < count; i++)
     add_errors(x[i], scales, errors);
   float best = 1;
-  for (uint32_t k = 0; k < CANDIDATES; k++)
+  for (uint32_t k = 0; k < BLOCK_CANDIDATES; k++)
     if (errors[k] < least) {
       least = errors[k];
       best = scales[k];
@@ -68,7 +68,7 @@ static void scale_rows(void *user, size_t begin, size_t end) {
       uint64_t rows = end - row < GRAIN ? end - row : GRAIN;
       for (uint32_t i = 0; i < m->block; i++)
         for (uint64_t r = 0; r < rows; r++)
-          x[r * m->block + i] = load(m, row + r, k * m->block + i);
+          x[r * m->block + i] = block_load(m, row + r, k * m->block + i);
       for (uint64_t r = 0; r < rows; r++)
         job->scales[(row + r) * blocks + k] = best_scale(x + r * m->block, m->block);
     }
@@ -96,5 +96,5 @@ Constant block_codes(Graph *g, const BlockMatrix *m, const float *scales) {
       .low = BLOCK_CODE_MIN,
       .high = BLOCK_CODE_MAX,
       .finite = true};
-  return codes_constant(g, &t);
+  return codes_constant(constant_transform(g, &t));
 }

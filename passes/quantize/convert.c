@@ -8,6 +8,7 @@
 #include "ops/quantized.h"
 #include "passes/pass.h"
 #include "passes/quantize/blocks.h"
+#include "passes/quantize/roles.h"
 #include "passes/quantize/scales.h"
 
 enum { BIAS_MAX = 1 << 30 }; /* of int32, so that sums have room */
@@ -34,22 +35,6 @@ static float load_float(const Constant *c, uint64_t i) {
   return f;
 }
 
-/* The product of which the weight is observed at n; 0: of none. */
-static NodeId product_of(const Graph *g, NodeId n) {
-  ValueId v = node_result(g, n, 0);
-  while (value_cget(g, v)->use_count == 1) {
-    NodeId user = g->uses[first_use(g, v)].node;
-    if (user == NODE_OUTPUT)
-      return 0;
-    if (node_cget(g, user)->op == OP_LINEAR || node_cget(g, user)->op == OP_CONVOLUTION)
-      return user;
-    if (node_cget(g, user)->op != OP_PERMUTE_COPY)
-      return 0;
-    v = node_result(g, user, 0);
-  }
-  return 0;
-}
-
 /* The scale of what a product multiplies by its weight; 0: it is not quantized. The nodes before n
  * are converted already. */
 static double input_scale(const Graph *g, NodeId product) {
@@ -70,7 +55,7 @@ static double least_scale(const Graph *g, NodeId product, uint64_t channel) {
 
 static float *scales_of(Graph *g, NodeId n, ValueId w, const Channels *ch, int64_t high) {
   float *scales = ARENA_ARRAY(&g->arena, float, ch->count + 1);
-  NodeId product = product_of(g, n);
+  NodeId product = quant_product_of(g, n);
   channel_magnitudes(value_constant(g, w), ch, scales);
   for (uint64_t c = 0; c < ch->count; c++) {
     double scale = (double)scales[c] / (double)high, least = least_scale(g, product, c);
@@ -107,6 +92,15 @@ static NodeId permute_behind(const Graph *g, NodeId n) {
   return permutes && value_rank(g, v) == 2 && node_ints(g, user, 1)[0] % 2 != 0 ? user : 0;
 }
 
+/* Scales and codes, by the moments of the columns where they are known. */
+static Constant codes_of_blocks(Graph *g, NodeId n, const BlockMatrix *m, float *scales) {
+  ValueId moments = node_value(g, n, OBSERVE_MOMENTS);
+  if (moments && value_dim(g, moments, 0) == (SymInt)m->columns)
+    return block_codes_by_moments(g, m, (const void *)value_constant(g, moments)->data, scales);
+  block_scales(m, scales);
+  return block_codes(g, m, scales);
+}
+
 /* A matrix of 4 bits as [outputs, inputs], however it lies. */
 static Status convert_blocks(Graph *g, NodeId n, int64_t block) {
   ValueId w = node_value(g, n, 0);
@@ -118,15 +112,14 @@ static Status convert_blocks(Graph *g, NodeId n, int64_t block) {
                    .block = (uint32_t)block};
   uint64_t scale_count = m.rows * m.columns / m.block;
   float *scales = ARENA_ARRAY(&g->arena, float, (size_t)scale_count + 1);
-  block_scales(&m, scales);
+  Constant codes = codes_of_blocks(g, n, &m, scales);
   SymInt dims[] = {(SymInt)m.rows, (SymInt)m.columns},
          blocks[] = {(SymInt)m.rows, (SymInt)(m.columns / m.block)};
   TypeId type = graph_tensor_type(g, DTYPE_I8, 2, dims, ORDER_CONTIGUOUS),
          scale_type = graph_tensor_type(g, DTYPE_F32, 2, blocks, ORDER_CONTIGUOUS);
   Quantization q = {
       .dtype = DTYPE_I8, .low = BLOCK_CODE_MIN, .high = BLOCK_CODE_MAX, .axis = 1, .block = block};
-  ValueId integers =
-      graph_add_constant(g, type, block_codes(g, &m, scales), value_cget(g, w)->name);
+  ValueId integers = graph_add_constant(g, type, codes, value_cget(g, w)->name);
   q.scales = graph_add_constant(
       g, scale_type, (Constant){.data = (const void *)scales, .size = scale_count * sizeof *scales},
       0);

@@ -7,6 +7,7 @@
 
 #include "ops/quantized.h"
 #include "passes/pass.h"
+#include "passes/quantize/moments.h"
 #include "passes/quantize/roles.h"
 #include "passes/quantize/scales.h"
 #include "quant/stats_file.h"
@@ -291,6 +292,8 @@ Status pass_observe(PassContext *p, Graph *g) {
   const QuantOptions *q = p->options->quantize;
   if (!q || (!q->data && !q->ranges))
     return STATUS_OK;
+  if (q->data)
+    TRY(observe_moments(p, g));
   Watches w = find_watches(g, p->scratch);
   uint32_t *ranges, count;
   ValueId *values = values_of(g, &w, p->scratch, &ranges, &count);

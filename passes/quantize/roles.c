@@ -115,3 +115,18 @@ QuantRole quant_role(const Graph *g, NodeId n) {
       return ROLE_FLOAT;
   return fits(g, n, role) ? role : ROLE_FLOAT;
 }
+
+NodeId quant_product_of(const Graph *g, NodeId n) {
+  ValueId v = node_result(g, n, 0);
+  while (value_cget(g, v)->use_count == 1) {
+    NodeId user = g->uses[first_use(g, v)].node;
+    if (user == NODE_OUTPUT)
+      return 0;
+    if (node_cget(g, user)->op == OP_LINEAR || node_cget(g, user)->op == OP_CONVOLUTION)
+      return user;
+    if (node_cget(g, user)->op != OP_PERMUTE_COPY)
+      return 0;
+    v = node_result(g, user, 0);
+  }
+  return 0;
+}

@@ -32,4 +32,7 @@ typedef struct QuantWeight {
 } QuantWeight;
 bool quant_weight(const Graph *g, NodeId n, QuantRole role, QuantWeight *w);
 
+/* The product of which the weight is observed at n; 0: of none. */
+NodeId quant_product_of(const Graph *g, NodeId n);
+
 #endif

@@ -94,10 +94,7 @@ void channel_magnitudes(const Constant *c, const Channels *ch, float *out) {
   constant_drop_pages(c);
 }
 
-Constant codes_constant(Graph *g, const Transform *t) {
-  Constant c = constant_transform(g, t);
-  return c.size <= FEW ? *constant_made(&c) : c;
-}
+Constant codes_constant(Constant c) { return c.size <= FEW ? *constant_made(&c) : c; }
 
 Constant channel_codes(Graph *g, const Constant *c, const Channels *ch, bool transposed,
                        const float *scales, int64_t low, int64_t high) {
@@ -117,5 +114,5 @@ Constant channel_codes(Graph *g, const Constant *c, const Channels *ch, bool tra
     t.dims[0] = t.dims[1];
     t.dims[1] = outer;
   }
-  return codes_constant(g, &t);
+  return codes_constant(constant_transform(g, &t));
 }

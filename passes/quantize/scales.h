@@ -21,7 +21,7 @@ void channel_magnitudes(const Constant *c, const Channels *ch, float *out);
 /* The codes of c in the order of c, or of the transposed matrix (inner is 1). */
 Constant channel_codes(Graph *g, const Constant *c, const Channels *ch, bool transposed,
                        const float *scales, int64_t low, int64_t high);
-/* The bytes of a transform, at once when there are few. */
-Constant codes_constant(Graph *g, const Transform *t);
+/* c, which is a transform; its bytes when there are few. */
+Constant codes_constant(Constant c);
 
 #endif

@@ -102,24 +102,6 @@ Status shape_quantize_per_channel(Graph *g, NodeId n) {
   return result_of(g, n, dtype);
 }
 
-/* Where the arguments of observe are: quantized.h. */
-Status shape_observe(Graph *g, NodeId n) {
-  ValueId x;
-  int64_t low, high, dim;
-  uint32_t axis;
-  TRY(check_input(g, n, DTYPE_F32, &x));
-  TRY(arg_const_int(g, n, OBSERVE_MIN, &low));
-  TRY(arg_const_int(g, n, OBSERVE_MAX, &high));
-  if (low < INT8_MIN || high > INT8_MAX || low >= high)
-    return bad_arg(g, n, "the range %lld to %lld does not fit i8", (long long)low, (long long)high);
-  if (!node_absent(g, n, OBSERVE_AXIS)) {
-    TRY(arg_const_int(g, n, OBSERVE_AXIS, &dim));
-    TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
-  }
-  Dims d = value_dims(g, x);
-  return shape_result(g, n, 0, DTYPE_F32, &d);
-}
-
 /* Argument i is one number of that type that arrives at run time. */
 static Status check_number(Graph *g, NodeId n, uint32_t i, DType dtype) {
   ValueId v;

@@ -30,6 +30,8 @@ static inline bool is_dequantize(const Graph *g, NodeId n) {
  * quantization or dequantization per tensor whose scale and zero point are known. */
 bool quantized_call(const Graph *g, NodeId n);
 
+enum { OBSERVE_WINDOW = 128 }; /* columns of a matrix whose moments are known together */
+
 /* Where the arguments of quantized_decomposed::observe are. */
 enum {
   OBSERVE_RANGE = 1,
@@ -38,7 +40,8 @@ enum {
   OBSERVE_MAX,
   OBSERVE_SYMMETRIC,
   OBSERVE_LOW,
-  OBSERVE_HIGH
+  OBSERVE_HIGH,
+  OBSERVE_MOMENTS /* of the operand of a matrix of weights: quant/moments.h, sums */
 };
 
 /* Of a node that quantizes or dequantizes. */

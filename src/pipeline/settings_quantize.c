@@ -100,6 +100,21 @@ static EtcStatus check_samples(Session *s, const MethodOptions *o) {
       "the outputs cannot be compared without %s", chosen ? "samples" : "--quantize");
 }
 
+/* Samples, or statistics of them, for a scheme that makes use of what is given. */
+static EtcStatus check_calibration(Session *s, const QuantOptions *q, const char *from) {
+  if (q->scheme == QUANT_INT8 && !from)
+    return session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
+                         "int8 needs the ranges of values");
+  if (!quantize_calibrates(q) && from)
+    return session_usage(s, from,
+                         "leave it out; samples to compare the quantized model on: --compare PATH",
+                         "only int8 and int4-weight-only are calibrated");
+  if (q->scheme != QUANT_INT8 && q->ranges)
+    return session_usage(s, "--ranges", "give the samples themselves: --calibrate DATA.npz",
+                         "int4-weight-only needs more of the values than their ranges");
+  return ETC_OK;
+}
+
 /* What was given for one method, or a usage error. */
 static EtcStatus check_options(Session *s, const MethodOptions *o) {
   const QuantOptions *q = &o->quantize;
@@ -108,13 +123,9 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
   if (!chosen && from)
     return session_usage(s, from, "add --quantize int8",
                          "there is nothing to calibrate without --quantize");
-  if (chosen && q->scheme == QUANT_INT8 && !from)
-    return session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
-                         "int8 needs the ranges of values");
-  if (chosen && q->scheme != QUANT_INT8 && from)
-    return session_usage(s, from,
-                         "leave it out; samples to compare the quantized model on: --compare PATH",
-                         "only int8 needs the ranges of values");
+  EtcStatus status = chosen ? check_calibration(s, q, from) : ETC_OK;
+  if (status != ETC_OK)
+    return status;
   if (q->data && q->ranges)
     return session_usage(s, "--ranges", "leave one of them out",
                          "--calibrate and --ranges are both given");

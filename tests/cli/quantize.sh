@@ -24,6 +24,31 @@ t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o relu.stats
 t lower $data/relu.onnx --dim batch=1 -o b.pte --quantize int8 --ranges relu.stats -q
 cmp a.pte b.pte && echo the same
 rm -f a.pte b.pte
+# Samples make other codes of 4 bits, the same on any number of threads.
+{
+  echo 'graph @forward level(aten) {'
+  echo '  %0: f32[1, 4] = input "x"'
+  echo '  %1: f32[1, 32] = aten::repeat(%0, [1, 8])'
+  printf '  %%2: f32[2, 32] = const [0.3, 1.9'
+  for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31; do
+    printf ', %s.3, -%s.4' $((i * i % 7)) $((i * 5 % 8))
+  done
+  echo ']'
+  echo '  %3: f32[1, 2] = aten::linear(%1, %2, none) loc("small", "Gemm", 0)'
+  echo '  %4: f32[1, 2] = aten::relu(%3)'
+  echo '  output %4 "y"'
+  echo '}'
+} >small.etir
+t quantize-report small.etir --quantize int4-weight-only --data $calib/relu.npz
+t quantize-report small.etir --quantize int4-weight-only --calibrate $calib/relu.npz
+t lower small.etir -o a.pte --quantize int4-weight-only -q
+t lower small.etir -o b.pte --quantize int4-weight-only --calibrate $calib/relu.npz -q -j1
+t lower small.etir -o c.pte --quantize int4-weight-only --calibrate $calib/relu.npz -q -j3
+cmp -s a.pte b.pte || echo different
+cmp b.pte c.pte && echo the same
+rm -f a.pte b.pte c.pte
+t lower small.etir -o a.pte --quantize int4-weight-only --calibrate $calib/nan.npz
+t lower small.etir -o a.pte --quantize int4-weight-only --ranges relu.stats
 # Usage.
 t lower net.etir -o a.pte --quantize int9 --calibrate $calib/relu.npz
 t lower net.etir -o a.pte --quantize int8

@@ -30,7 +30,8 @@ import runtime  # noqa: E402
 
 SAMPLES, TESTS = 16, 3
 # dB that a scheme must reach: of random weights, which say little about trained ones.
-SCHEMES = {"int8": 22.0, "int8-dynamic": 28.0, "int8-weight-only": 30.0, "int4-weight-only": 12.0}
+SCHEMES = {"int8": 22.0, "int8-dynamic": 28.0, "int8-weight-only": 30.0, "int4-weight-only": 12.0,
+           "int4-weight-only samples": 20.0}
 SAME = 38.0  # of `etc run` and the runtime
 # The most nodes of int8 programs on XNNPACK: a gate's limits are a part of its convolution, and nothing goes between layouts.
 NODES = {"cnn": 20}
@@ -178,8 +179,8 @@ def node_fault(args, net, path):
 def check(args, server, model, net, scheme, backend, work):
     """None, or what is wrong."""
     path = os.path.join(work, "model.pte")
-    extra = ["--quantize", scheme]
-    if scheme == "int8":
+    extra = ["--quantize", scheme.split()[0]]
+    if scheme == "int8" or scheme.endswith(" samples"):
         extra += ["--calibrate", os.path.join(work, "calib.npz")]
     if backend:
         extra += ["--backend", backend]

@@ -180,6 +180,32 @@ static void test_blocks(void **state) {
   check_refused(f, affine(f, x, DIMS(1, 2), s, s), "'zero_point' is f32");
 }
 
+static ValueId observed(OpsFixture *f, ValueId x, bool axis, ValueId moments) {
+  return build(&f->b, OP_OBSERVE, A_VAL(x), A_INT(2), axis ? A_INT(0) : A_NONE, A_INT(-8), A_INT(7),
+               A_BOOL(true), A_NONE, A_NONE, A_VAL(moments));
+}
+
+static void test_observed_moments(void **state) {
+  OpsFixture *f = *state;
+  ValueId w = fixture_const(f, DTYPE_F32, DIMS(2, 4), VALUES(1, 2, 3, 4)),
+          v = fixture_const(f, DTYPE_F32, DIMS(4), VALUES(1)),
+          m = fixture_const(f, DTYPE_F32, DIMS(4, 4), VALUES(1)),
+          few = fixture_const(f, DTYPE_F32, DIMS(2, 4), VALUES(1)),
+          narrow = fixture_const(f, DTYPE_F32, DIMS(4, 2), VALUES(1)),
+          wide = fixture_const(f, DTYPE_F32, DIMS(1, 200), VALUES(1)),
+          whole = fixture_const(f, DTYPE_F32, DIMS(200, 200), VALUES(1)),
+          windows = fixture_const(f, DTYPE_F32, DIMS(200, 128), VALUES(1));
+  assert_true(observed(f, w, true, m) && observed(f, wide, true, windows));
+  check_refused(f, observed(f, w, false, m), "moments are of a matrix of weights with an axis");
+  check_refused(f, observed(f, v, true, m), "moments are of a matrix of weights with an axis");
+  check_refused(f, observed(f, w, true, v), "moments are a constant matrix of f32");
+  check_refused(f, observed(f, w, true, fixture_input(f, DTYPE_F32, DIMS(4, 4))),
+                "moments are a constant matrix of f32");
+  check_refused(f, observed(f, w, true, few), "rows of moments and columns differ: 2 and 4");
+  check_refused(f, observed(f, w, true, narrow), "columns of a window differ: 2 and 4");
+  check_refused(f, observed(f, wide, true, whole), "columns of a window differ: 200 and 128");
+}
+
 /* Rounded half to even after a division, and saturated. */
 static void test_kernels(void **state) {
   OpsFixture *f = *state;
@@ -256,9 +282,16 @@ static void test_mixed_linear(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      OPS_TEST(test_range),       OPS_TEST(test_scale),      OPS_TEST(test_channels),
-      OPS_TEST(test_at_run_time), OPS_TEST(test_choose),     OPS_TEST(test_blocks),
-      OPS_TEST(test_kernels),     OPS_TEST(test_as_runtime), OPS_TEST(test_mixed_linear),
+      OPS_TEST(test_range),
+      OPS_TEST(test_scale),
+      OPS_TEST(test_channels),
+      OPS_TEST(test_at_run_time),
+      OPS_TEST(test_choose),
+      OPS_TEST(test_blocks),
+      OPS_TEST(test_observed_moments),
+      OPS_TEST(test_kernels),
+      OPS_TEST(test_as_runtime),
+      OPS_TEST(test_mixed_linear),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

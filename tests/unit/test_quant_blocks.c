@@ -1,8 +1,10 @@
 /* Weights in blocks of 4 bits: the scale of each block is the best of the candidates, and the codes
- * are the nearest ones by it, however the matrix lies. */
+ * are the nearest ones by it, however the matrix lies. With the moments of an operand the products
+ * are near instead. */
 #include "ops_fixture.h"
 
 #include "passes/quantize/blocks.h"
+#include "quant/moments.h"
 #include "support/half.h"
 
 static double error_of(const float *x, uint32_t count, float scale) {
@@ -83,7 +85,85 @@ static void test_odd_blocks(void **state) {
   assert_true(error_of(m + 6, 1, scales[1]) == 0);
 }
 
+/* --- with moments --- */
+
+enum { WIDE = 300, WIDE_BLOCK = 100, SAMPLES = 400 }; /* blocks reach over ends of windows */
+
+/* Operands whose neighbours are much alike, and which grow with the column; one is always 0. */
+static void fill_operands(float (*x)[WIDE]) {
+  uint32_t random = 3;
+  for (uint32_t s = 0; s < SAMPLES; s++)
+    for (uint32_t i = 0; i < WIDE; i++) {
+      random = random * 1664525u + 1013904223u;
+      float own = (float)(random >> 8) / (float)(1 << 24) - 0.5F;
+      x[s][i] = i == 7 ? 0 : (i ? 0.9F * x[s][i - 1] : 0) + own * (1 + (float)i / WIDE);
+    }
+}
+
+static void sum_moments(float (*x)[WIDE], float (*moments)[OBSERVE_WINDOW]) {
+  for (uint32_t s = 0; s < SAMPLES; s++)
+    for (uint32_t i = 0; i < WIDE; i++)
+      for (uint32_t k = 0, first = i - i % OBSERVE_WINDOW; k < OBSERVE_WINDOW && first + k < WIDE;
+           k++)
+        moments[i][k] += x[s][i] * x[s][first + k];
+}
+
+/* What the codes leave of the products of a row with all operands, squared. */
+static double product_error(float (*x)[WIDE], const float *row, const Tensor *codes, uint32_t at,
+                            const float *scales) {
+  double sum = 0;
+  for (uint32_t s = 0; s < SAMPLES; s++) {
+    double off = 0;
+    for (uint32_t i = 0; i < WIDE; i++)
+      off += (double)x[s][i] * ((double)row[i] - (double)tensor_load_int(codes, at + i) *
+                                                     (double)scales[i / WIDE_BLOCK]);
+    sum += off * off;
+  }
+  return sum;
+}
+
+static Tensor codes_tensor(OpsFixture *f, Constant codes) {
+  SymInt dims[] = {ROWS, WIDE};
+  TypeId type = graph_tensor_type(f->g, DTYPE_I8, 2, dims, ORDER_CONTIGUOUS);
+  return interp_constant(f->g, graph_add_constant(f->g, type, codes, 0), &f->arena);
+}
+
+static void test_moments(void **state) {
+  OpsFixture *f = *state;
+  enum { BLOCKS_WIDE = WIDE / WIDE_BLOCK };
+  static float x[SAMPLES][WIDE], moments[WIDE][OBSERVE_WINDOW], none[WIDE][OBSERVE_WINDOW];
+  static float plain[ROWS][WIDE], across[WIDE][ROWS], scales[4][ROWS * BLOCKS_WIDE];
+  fill_operands(x);
+  sum_moments(x, moments);
+  for (uint32_t r = 0; r < ROWS; r++)
+    for (uint32_t i = 0; i < WIDE; i++)
+      plain[r][i] = across[i][r] = sinf((float)(r * WIDE + i) * 12.9898F);
+  BlockMatrix m = {.floats = {.data = (const void *)plain, .size = sizeof plain},
+                   .rows = ROWS,
+                   .columns = WIDE,
+                   .block = WIDE_BLOCK},
+              t = m;
+  t.floats.data = (const void *)across;
+  t.transposed = true;
+  block_scales(&m, scales[0]);
+  Tensor nearest = codes_tensor(f, block_codes(f->g, &m, scales[0])),
+         near = codes_tensor(f, block_codes_by_moments(f->g, &m, moments[0], scales[1])),
+         same = codes_tensor(f, block_codes_by_moments(f->g, &t, moments[0], scales[2])),
+         blind = codes_tensor(f, block_codes_by_moments(f->g, &m, none[0], scales[3]));
+  assert_memory_equal(near.data, same.data, ROWS * WIDE);
+  assert_memory_equal(scales[1], scales[2], sizeof scales[1]);
+  assert_memory_equal(nearest.data, blind.data, ROWS * WIDE);
+  assert_memory_equal(scales[0], scales[3], sizeof scales[0]);
+  double before = 0, after = 0;
+  for (uint32_t r = 0; r < ROWS; r++) {
+    before += product_error(x, plain[r], &nearest, r * WIDE, scales[0] + r * BLOCKS_WIDE);
+    after += product_error(x, plain[r], &near, r * WIDE, scales[1] + r * BLOCKS_WIDE);
+  }
+  assert_true(after < 0.3 * before);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {OPS_TEST(test_matrix), cmocka_unit_test(test_odd_blocks)};
+  const struct CMUnitTest tests[] = {OPS_TEST(test_matrix), OPS_TEST(test_moments),
+                                     cmocka_unit_test(test_odd_blocks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,9 @@ static EtcStatus check_usage(const CommandLine *line, const char **data) {
   if (!(own->given & GIVEN_SCHEME))
     return session_usage(s, "--quantize", "add --quantize int8 and --calibrate DATA.npz",
                          "'etc quantize-report' needs a scheme");
-  if (own->quantize.scheme != QUANT_INT8 && own->quantize.data)
+  if (!quantize_calibrates(&own->quantize) && own->quantize.data)
     return session_usage(s, "--calibrate", "give the samples to compare with by --data",
-                         "only int8 needs the ranges of values");
+                         "only int8 and int4-weight-only are calibrated");
   status = session_status(session_check_quantize(s));
   *data = command_line_value(line, OPT_DATA);
   if (!*data)

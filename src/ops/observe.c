@@ -1,0 +1,40 @@
+/* The shape rule of quantized_decomposed::observe, whose arguments are where quantized.h says. */
+#include "ops/ops.h"
+#include "ops/quantized.h"
+#include "ops/shape_util.h"
+
+/* Constants, a row for each column of the matrix x (the dim that is no axis), and an entry in it
+ * for each column of a window. */
+static Status check_moments(Graph *g, NodeId n, ValueId x, uint32_t axis) {
+  ValueId m;
+  TRY(arg_tensor(g, n, OBSERVE_MOMENTS, &m));
+  SymInt columns = value_rank(g, x) == 2 ? value_dim(g, x, 1 - axis) : 0;
+  if (node_absent(g, n, OBSERVE_AXIS) || !sym_is_const(columns) || columns == 0)
+    return bad_shape(g, n, "moments are of a matrix of weights with an axis");
+  if (!value_is_const(g, m) || value_dtype(g, m) != DTYPE_F32 || value_rank(g, m) != 2)
+    return bad_dtype(g, n, "moments are a constant matrix of f32");
+  TRY(shape_equal(g, n, value_dim(g, m, 0), columns, "rows of moments and columns"));
+  return shape_equal(g, n, value_dim(g, m, 1), columns < OBSERVE_WINDOW ? columns : OBSERVE_WINDOW,
+                     "moments of a column and columns of a window");
+}
+
+Status shape_observe(Graph *g, NodeId n) {
+  ValueId x;
+  int64_t low, high, dim;
+  uint32_t axis = 0;
+  TRY(arg_tensor(g, n, 0, &x));
+  if (value_dtype(g, x) != DTYPE_F32)
+    return bad_dtype(g, n, "the input is %s, not f32", dtype_name(value_dtype(g, x)));
+  TRY(arg_const_int(g, n, OBSERVE_MIN, &low));
+  TRY(arg_const_int(g, n, OBSERVE_MAX, &high));
+  if (low < INT8_MIN || high > INT8_MAX || low >= high)
+    return bad_arg(g, n, "the range %lld to %lld does not fit i8", (long long)low, (long long)high);
+  if (!node_absent(g, n, OBSERVE_AXIS)) {
+    TRY(arg_const_int(g, n, OBSERVE_AXIS, &dim));
+    TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
+  }
+  if (!node_absent(g, n, OBSERVE_MOMENTS))
+    TRY(check_moments(g, n, x, axis));
+  Dims d = value_dims(g, x);
+  return shape_result(g, n, 0, DTYPE_F32, &d);
+}

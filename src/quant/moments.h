@@ -1,0 +1,28 @@
+/* Second moments of operands over samples: how large the products of two columns are in the mean,
+ * which tells what an error in a weight does to a matrix product, and which other weights can make
+ * up for it. */
+#ifndef ETC_QUANT_MOMENTS_H
+#define ETC_QUANT_MOMENTS_H
+
+#include "ops/quantized.h"
+#include "quant/dataset.h"
+
+typedef struct Moments {
+  ValueId value; /* f32 of [..., columns] */
+  uint64_t columns;
+  float *sums; /* [columns, moments_width(columns)]: at [i, j] the sum of x_i * x_k over all rows,
+                  where k is column j of the window of i. Zeros behind the last column */
+} Moments;
+
+static inline uint64_t moments_width(uint64_t columns) {
+  return columns < OBSERVE_WINDOW ? columns : OBSERVE_WINDOW;
+}
+
+/* Runs g on the samples that set has left and adds to the sums; no value is in the list twice. Rows
+ * with infinities or NaN are left out. The samples run one after the other, with all threads in
+ * each, so that sums do not depend on the number of threads. Errors, reported to sink: of the data
+ * set, and of the first sample that fails. */
+Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet *set,
+                   DiagSink *sink);
+
+#endif
