@@ -394,6 +394,14 @@ CASES += [
                  p2 = Add(p, one) g = Gather(x, p) v = Add(s, g) k2 = LessOrEqual(p2, i) }>
              j = Add(i, one) k = Less(j, m) }>""",
          [[floats(n, 2)] for n in (6, 1, 3)], {"len": "1..6"}, rows="len"),
+    Case("while-bags", "float[6,3] x, int64[4] at", "float[3,3] y", TRUE + """
+         i0 = Constant<value_int = 0>() one = Constant<value_int = 1>() three = Constant<value_int = 3>() axis = Constant<value_ints = [0]>()
+         none = SequenceEmpty()
+         w, s = Loop (, t, i0, none) <body = b (int64 n, bool c, int64 i, seq(float[1,3]) q) => (bool k, int64 j, seq(float[1,3]) r) {
+             j = Add(i, one) a = Unsqueeze(i, axis) b1 = Unsqueeze(j, axis) b2 = Add(b1, one) begin = Slice(at, a, b1) end = Slice(at, b1, b2)
+             g = Slice(x, begin, end) m = ReduceSum(g, axis) r = SequenceInsert(q, m) k = Less(j, three) }>
+         y = ConcatFromSequence<axis = 0>(s)""",
+         [[floats(6, 3), whole(v)] for v in ([0, 2, 3, 6], [0, 0, 5, 6])], jumps=False),
 ]
 
 
