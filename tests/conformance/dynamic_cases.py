@@ -456,4 +456,11 @@ CASES = [
          'p = ReduceMax<keepdims = 0>(y, t) q = ReduceMin<keepdims = 0>(y, t) r = ReduceMean<keepdims = 0>(y, t) '
          's = ReduceLogSumExp<keepdims = 0>(y, t) u = ReduceMax<keepdims = 0>(j) v = ReduceMin<keepdims = 0>(j) w = ReduceMean<keepdims = 0>(j)',
          lambda n, m: [floats(n, 4), RNG.integers(-99, 99, n), np.array([m])], sizes=((5, 2), (3, 3), (1, 8))),
+    # torch.hstack by dynamo.
+    Case('body for each tensor of a sequence', 'float[n,m] x, float[n,4] y', 'float[n,k] z, float[m,n] w',
+         's = SequenceConstruct(x, y, x) f = Constant<value_float = 0.5>() t = SequenceConstruct(f, f, f) c = Constant<value_int = 2>() '
+         'u, v = SequenceMap(s, x, t) <body = b (float[a,b] p, float[a,c] q, float f1) => (float[a,d] r, float[e,a] o) '
+         '{ h = Mul(p, f1) r = Concat<axis = 1>(q, h) o = Transpose(p) }> '
+         'z = ConcatFromSequence<axis = 1>(u) w = SequenceAt(v, c)',
+         lambda n, m: [floats(n, m), floats(n, 4)]),
 ]

@@ -1,6 +1,6 @@
 /* Sequences and optionals. The runtime has neither as values of ops, so they exist only while
  * lowering: a sequence is a list of tensors, an optional is there or not. */
-#include "onnx/express.h"
+#include "onnx/translate/control.h"
 
 enum { SEQUENCE_MAX = 65536 };
 
@@ -86,6 +86,49 @@ void translate_sequence_length(Import *im) {
   Binding s;
   if (in_sequence(im, &s))
     out(im, 0, ex_int(im, s.count));
+}
+
+/* --- SequenceMap --- */
+
+/* What the body gets of each input for item i: that of a sequence, other values as they are. */
+static void map_arguments(Import *im, uint32_t count, uint32_t i, Binding *arguments) {
+  for (uint32_t k = 0; k < in_count(im) && import_ok(im); k++) {
+    Binding b = in_binding(im, k);
+    arguments[k] = b;
+    if (b.kind != BIND_SEQUENCE)
+      continue;
+    if (b.count != count)
+      import_fail(im, DIAG_SHAPE_MISMATCH, "input 0 has %u tensors, and input %u %u", count, k,
+                  b.count);
+    else
+      arguments[k] = binding_of(item(im, &b, i));
+  }
+}
+
+/* The body once for each item. */
+void translate_sequence_map(Import *im) {
+  Binding s;
+  const Onnx__GraphProto *body = control_graph(im, "body");
+  if (!in_sequence(im, &s))
+    return;
+  uint32_t outputs = out_count(im);
+  Binding *arguments = ARENA_ARRAY(&im->scratch, Binding, in_count(im)),
+          *results = ARENA_ARRAY(&im->scratch, Binding, outputs + 1);
+  ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, (uint64_t)outputs * s.count + 1);
+  for (uint32_t i = 0; i < s.count; i++) {
+    map_arguments(im, s.count, i, arguments);
+    if (!import_inline(im, body, arguments, in_count(im), results, outputs)) {
+      control_poison(im);
+      return;
+    }
+    for (uint32_t k = 0; k < outputs; k++)
+      if (results[k].kind == BIND_VALUE && !results[k].packed)
+        items[(uint64_t)k * s.count + i] = results[k].value;
+      else
+        import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u of the body is no tensor", k);
+  }
+  for (uint32_t k = 0; k < outputs && import_ok(im); k++)
+    out_sequence(im, k, items + (uint64_t)k * s.count, s.count);
 }
 
 /* --- SplitToSequence, ConcatFromSequence --- */
