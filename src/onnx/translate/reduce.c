@@ -92,22 +92,22 @@ static ValueId product(Import *im, const Reduction *r, uint32_t set) {
   return y;
 }
 
-/* Integers: the sum over the count, truncated. */
+/* The sum over the count where there is no kernel: of integers, truncated, and where the count may be
+ * 0. */
 static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
-  bool floats = dtype_is_float(r->dtype), may = may_be_empty(im, &r->shape, set);
-  ValueId y = floats ? over(im, OP_MEAN_DIM, r->x, set, r->keep) : 0;
-  if (floats && !may)
-    return y;
+  bool floats = dtype_is_float(r->dtype);
+  if (floats && !may_be_empty(im, &r->shape, set))
+    return over(im, OP_MEAN_DIM, r->x, set, r->keep);
   SymInt count = 1;
   for (uint32_t i = 0; i < r->shape.rank; i++)
     if (set >> i & 1)
       count = sym_mul(&im->g->syms, count, r->shape.d[i]);
-  if (floats)
-    return ex_where(im, ex_is(im, ex_size(im, count), 0), build_scalar(&im->b, r->dtype, 0), y);
-  ValueId sum = over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep),
+  ValueId sum = over(im, OP_SUM_DIM_INTLIST, ex_widen(im, r->x), set, r->keep),
           divisor = ex_size(im, sym_max(&im->g->syms, count, 1));
-  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(ex_cast(im, divisor, r->dtype)),
-               A_STR("trunc"));
+  divisor = ex_cast(im, divisor, ex_dtype(im, sum));
+  if (floats)
+    return ex_div(im, sum, divisor);
+  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(divisor), A_STR("trunc"));
 }
 
 /* max + log(sum(exp(x - max))); an infinite maximum is left out, since inf - inf is NaN. */
