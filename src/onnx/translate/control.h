@@ -60,8 +60,9 @@ typedef struct RunLoop {
   uint32_t slice_count;
   uint32_t scan_count; /* outputs that collect a row an iteration, along dim 0 */
   uint32_t list_count; /* the last ones of them are lists that the model appends to */
-  const uint32_t *outputs; /* by result, states then scans: the output of the node; NULL: the same */
-  LoopCount *counted;  /* what its condition tells, or NULL; corrected where it does not hold */
+  const uint32_t
+      *outputs;       /* by result, states then scans: the output of the node; NULL: the same */
+  LoopCount *counted; /* what its condition tells, or NULL; corrected where it does not hold */
 } RunLoop;
 
 /* Builds the loop: results are the final states, then the collected tensors. False when the body

@@ -1,8 +1,8 @@
-/* See loop_count.h. What the condition and the counters of the body depend on is translated twice to
- * count the steps, and taken back: first with a symbol for what each counter has moved by so far,
- * which tells how far a step moves it, then with the counters as formulas of the number of the
- * iteration, which proves that and tells the condition. The rest of the body may hold what cannot be
- * translated before the counters are numbers.
+/* See loop_count.h. What the condition and the counters of the body depend on is translated twice
+ * to count the steps, and taken back: first with a symbol for what each counter has moved by so
+ * far, which tells how far a step moves it, then with the counters as formulas of the number of the
+ * iteration, which proves that and tells the condition. The rest of the body may hold what cannot
+ * be translated before the counters are numbers.
  *
  * A condition is taken apart into comparisons that must all hold, each brought to the form
  * d(t) = a * t + b < 0, t the number of the step. With a > 0 it first fails in step
@@ -245,7 +245,8 @@ typedef struct Probe {
   uint32_t *roots;       /* by output of that: which one of the whole body it is */
 } Probe;
 
-/* The part of the body that gives the next condition, and the next value of what may be a counter. */
+/* The part of the body that gives the next condition, and the next value of what may be a counter.
+ */
 static void begin_probe(Probe *p) {
   const RunLoop *loop = p->loop;
   const Onnx__GraphProto *whole = loop->body;

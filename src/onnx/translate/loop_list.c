@@ -19,7 +19,8 @@ static size_t reads(const Onnx__GraphProto *graph, StrView name) {
   return count;
 }
 
-/* The node by which the body appends to state k, and does nothing else with it; NULL: it does not. */
+/* The node by which the body appends to state k, and does nothing else with it; NULL: it does not.
+ */
 static const Onnx__NodeProto *appending(const Onnx__GraphProto *body, uint32_t k) {
   const Onnx__ValueInfoProto *before = body->input[2 + k], *after = body->output[1 + k];
   if (!before || !after || reads(body, onnx_text(before->name)) != 1 ||

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "onnx/express.h"
+#include "support/number.h"
 
 typedef struct ReduceKind {
   OpId op;     /* of the kernel; OP_EXP: log(sum(exp(x))) */
@@ -48,7 +49,7 @@ static ValueId extreme_of_none(Import *im, OpId op, DType dtype) {
   if (dtype_is_float(dtype))
     return build_scalar(&im->b, dtype, most ? INFINITY : -INFINITY);
   double edge = dtype == DTYPE_BOOL ? most : most ? int_most(dtype) : int_least(dtype);
-  int64_t number = edge >= 0x1p64 ? -1 : edge >= 0x1p63 ? INT64_MAX : (int64_t)edge;
+  int64_t number = edge >= 0x1p64 ? -1 : int_clamped(edge, INT64_MIN, INT64_MAX);
   return build_scalar_int(&im->b, dtype, number);
 }
 
@@ -92,8 +93,8 @@ static ValueId product(Import *im, const Reduction *r, uint32_t set) {
   return y;
 }
 
-/* The sum over the count where there is no kernel: of integers, truncated, and where the count may be
- * 0. */
+/* The sum over the count where there is no kernel: of integers, truncated, and where the count may
+ * be 0. */
 static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
   bool floats = dtype_is_float(r->dtype);
   if (floats && !may_be_empty(im, &r->shape, set))

@@ -80,7 +80,8 @@ static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *
 static void no_bound(Attempt *a, uint32_t k, uint32_t dim) {
   char what[64];
   if (k < a->loop->state_count)
-    snprintf(what, sizeof what, "dim %u of state %u grows in the loop; its size", dim, output_of(a, k));
+    snprintf(what, sizeof what, "dim %u of state %u grows in the loop; its size", dim,
+             output_of(a, k));
   else
     snprintf(what, sizeof what, "output %u has a row for each iteration; their number",
              output_of(a, k));
@@ -292,8 +293,8 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
   const Type *now = value_type(g, a->values[k]), *next = value_type(g, binding.value);
   if (now->dtype != next->dtype || now->rank != next->rank) {
     import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
-                "state %u changes from %s of rank %u to %s of rank %u in the loop",
-                output_of(a, k), dtype_name((DType)now->dtype), now->rank, dtype_name((DType)next->dtype),
+                "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
+                dtype_name((DType)now->dtype), now->rank, dtype_name((DType)next->dtype),
                 next->rank);
     return;
   }
