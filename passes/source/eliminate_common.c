@@ -73,6 +73,16 @@ static bool is_only_user(Table *t, NodeId n) {
   return only;
 }
 
+/* Numbers that are read from equal tensors are equal, but each is a symbol of its own: nodes that
+ * have a size of one need the node that reads it. */
+static bool same_results(const Graph *g, NodeId a, NodeId b) {
+  uint32_t count = node_cget(g, a)->result_count;
+  for (uint32_t i = 0; i < count; i++)
+    if (value_cget(g, node_result(g, a, i))->type != value_cget(g, node_result(g, b, i))->type)
+      return false;
+  return true;
+}
+
 /* The earlier node equal to n, or 0 after n was put into the table. */
 static NodeId find(Table *t, NodeId n) {
   uint32_t h = same_mix(t->epochs[n], same_hash(t->g, n, key_of, t));
@@ -80,7 +90,7 @@ static NodeId find(Table *t, NodeId n) {
   for (; t->slots[slot]; slot = (slot + 1) & (t->size - 1)) {
     NodeId other = (NodeId)t->slots[slot];
     if (t->slots[slot] >> 32 == h && t->epochs[other] == t->epochs[n] &&
-        same_nodes(t->g, other, n, key_of, t))
+        same_nodes(t->g, other, n, key_of, t) && same_results(t->g, other, n))
       return other;
   }
   t->slots[slot] = (uint64_t)h << 32 | n;

@@ -25,6 +25,7 @@ typedef enum BindingKind {
   BIND_NONE,     /* undefined */
   BIND_VALUE,    /* a tensor */
   BIND_SEQUENCE, /* a list of tensors known at compile time */
+  BIND_STACK,    /* a list of as many tensors of one shape as dim 0 of `value` has rows */
   BIND_ABSENT,   /* an empty optional */
   BIND_POISON    /* result of a node that failed; users are skipped silently */
 } BindingKind;

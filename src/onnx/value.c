@@ -33,7 +33,7 @@ ValueId in(Import *im, uint32_t i) {
   Binding binding = in_binding(im, i);
   if (binding.kind == BIND_VALUE)
     return binding.value;
-  if (binding.kind == BIND_SEQUENCE)
+  if (binding.kind == BIND_SEQUENCE || binding.kind == BIND_STACK)
     return import_fail(im, DIAG_INPUT_TYPE, "input %u is a sequence, a tensor is wanted", i);
   return 0;
 }

@@ -394,6 +394,31 @@ CASES += [
                  p2 = Add(p, one) g = Gather(x, p) v = Add(s, g) k2 = LessOrEqual(p2, i) }>
              j = Add(i, one) k = Less(j, m) }>""",
          [[floats(n, 2)] for n in (6, 1, 3)], {"len": "1..6"}, rows="len"),
+    Case("while-bags", "float[6,3] x, int64[4] at", "float[3,3] y", TRUE + """
+         i0 = Constant<value_int = 0>() one = Constant<value_int = 1>() three = Constant<value_int = 3>() axis = Constant<value_ints = [0]>()
+         none = SequenceEmpty()
+         w, s = Loop (, t, i0, none) <body = b (int64 n, bool c, int64 i, seq(float[1,3]) q) => (bool k, int64 j, seq(float[1,3]) r) {
+             j = Add(i, one) a = Unsqueeze(i, axis) b1 = Unsqueeze(j, axis) b2 = Add(b1, one) begin = Slice(at, a, b1) end = Slice(at, b1, b2)
+             g = Slice(x, begin, end) m = ReduceSum(g, axis) r = SequenceInsert(q, m) k = Less(j, three) }>
+         y = ConcatFromSequence<axis = 0>(s)""",
+         [[floats(6, 3), whole(v)] for v in ([0, 2, 3, 6], [0, 0, 5, 6])], jumps=False),
+    # Lists to which scripted loops append.
+    Case("loop-lists", "float[len,2] x", "float[2] h, float[len,2] y, float[2,cols] z, int64 n, float[rows,2] w", TRUE + """
+         zero = Constant<value_int = 0>() of = Shape(x) m = Gather(of, zero) h0 = Constant<value_floats = [1.0, -1.0]>()
+         a0 = SequenceEmpty() b0 = SequenceEmpty()
+         a, h, b, w = Loop (m, t, a0, h0, b0) <body = l (int64 i, bool c, seq(float[2]) p, float[2] g, seq(float[2,2]) q)
+             => (bool k, seq(float[2]) p2, float[2] g2, seq(float[2,2]) q2, float[2] o) {
+             k = Identity(c) e = Gather(x, i) g2 = Add(g, e) p2 = SequenceInsert(p, g2) o = Mul(e, e)
+             one = Constant<value_ints = [1]>() u = Unsqueeze(g2, one) v = Concat<axis = 1>(u, u) q2 = SequenceInsert(q, v) }>
+         y = ConcatFromSequence<axis = 0, new_axis = 1>(a) z = ConcatFromSequence<axis = -1>(b) n = SequenceLength(a)""",
+         [[floats(n, 2)] for n in (6, 1, 3)], {"len": "1..6"}, rows="len"),
+    Case("while-list", "float[len,2] x, float e", "float[cols] y", """
+         i0 = Constant<value_int = 0>() one = Constant<value_int = 1>() of = Shape(x) m = Gather(of, i0) c0 = Less(i0, m) a0 = SequenceEmpty()
+         w, a = Loop (, c0, i0, a0) <body = b (int64 t, bool c, int64 i, seq(float[2]) p) => (bool k, int64 j, seq(float[2]) p2) {
+             j = Add(i, one) g = Gather(x, i) n = Exp(g) p2 = SequenceInsert(p, n)
+             r = ReduceSum<keepdims = 0>(n) u = Less(j, m) v = Less(r, e) k = And(u, v) }>
+         y = ConcatFromSequence<axis = 0>(a)""",
+         [[floats(n, 2), real(v)] for n, v in ((6, 1e9), (6, -1.0), (3, 3.0))], {"len": "1..6"}),
 ]
 
 

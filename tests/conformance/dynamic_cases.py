@@ -445,4 +445,22 @@ CASES = [
     Case('a computed size taken as equal', 'float[1,2,n] x, float[1,2,m] y', 'float[1,2,m] z',
          'p = MaxPool<kernel_shape = [2], strides = [2]>(x) z = Mul(y, p)', lambda n, m: [floats(1, 2, n), floats(1, 2, m)],
          sizes=((6, 3), (3, 1), (8, 4)), least_n=2, beyond=lambda: [floats(1, 2, 8), floats(1, 2, 1)]),
+    # The count of both slices is read from equal tensors.
+    Case('slices that take the same rows', 'float[n,4] x, float[n] w, int64[1] a, int64[1] b', 'float[4] y',
+         't = Constant<value_ints = [0]>() o = Constant<value_ints = [1]>() p = Slice(x, a, b, t) q = Slice(w, a, b, t) u = Unsqueeze(q, o) '
+         'z = Mul(p, u) y = ReduceSum<keepdims = 0>(z, t)',
+         lambda n, m: [floats(n, 4), floats(n), np.array([1]), np.array([m])], sizes=((5, 4), (4, 1), (8, 8))),
+    Case('extremes and means of rows that may be none', 'float[n,4] x, int64[n] i, int64[1] a',
+         'float[4] p, float[4] q, float[4] r, float[4] s, int64 u, int64 v, int64 w',
+         't = Constant<value_ints = [0]>() e = Constant<value_ints = [100]>() y = Slice(x, a, e, t) j = Slice(i, a, e, t) '
+         'p = ReduceMax<keepdims = 0>(y, t) q = ReduceMin<keepdims = 0>(y, t) r = ReduceMean<keepdims = 0>(y, t) '
+         's = ReduceLogSumExp<keepdims = 0>(y, t) u = ReduceMax<keepdims = 0>(j) v = ReduceMin<keepdims = 0>(j) w = ReduceMean<keepdims = 0>(j)',
+         lambda n, m: [floats(n, 4), RNG.integers(-99, 99, n), np.array([m])], sizes=((5, 2), (3, 3), (1, 8))),
+    # torch.hstack by dynamo.
+    Case('body for each tensor of a sequence', 'float[n,m] x, float[n,4] y', 'float[n,k] z, float[m,n] w',
+         's = SequenceConstruct(x, y, x) f = Constant<value_float = 0.5>() t = SequenceConstruct(f, f, f) c = Constant<value_int = 2>() '
+         'u, v = SequenceMap(s, x, t) <body = b (float[a,b] p, float[a,c] q, float f1) => (float[a,d] r, float[e,a] o) '
+         '{ h = Mul(p, f1) r = Concat<axis = 1>(q, h) o = Transpose(p) }> '
+         'z = ConcatFromSequence<axis = 1>(u) w = SequenceAt(v, c)',
+         lambda n, m: [floats(n, m), floats(n, 4)]),
 ]

@@ -182,6 +182,25 @@ SortedNodes onnx_sort_nodes(OnnxModel *model) {
   return s;
 }
 
+/* --- what names depend on --- */
+
+const bool *onnx_nodes_behind(Onnx__NodeProto *const *nodes, size_t count, const char *const *names,
+                              size_t name_count, Arena *arena) {
+  Order o;
+  bool *behind = ARENA_ARRAY(arena, bool, count + 1);
+  order_init(&o, nodes, count);
+  for (size_t i = 0; i < name_count; i++) {
+    const Name *name = name_of(&o, names[i]);
+    if (name && name->producer)
+      behind[name->producer - 1] = true;
+  }
+  for (size_t i = count; i-- > 0;)
+    for (uint32_t k = o.begin[i]; behind[i] && k < o.begin[i + 1]; k++)
+      behind[o.needs[k]] = true;
+  order_release(&o);
+  return behind;
+}
+
 /* --- circles --- */
 
 /* Marks with parents what can be reached from `at`, breadth first, until `at` is reached. */

@@ -16,6 +16,9 @@ typedef struct SortedNodes {
  * their size: nodes stay in the order of the file, but what produces a name comes before its first
  * user, which may be a node of a subgraph. */
 SortedNodes onnx_sort_nodes(OnnxModel *model);
+/* Which of these sorted nodes the names depend on, by node. */
+const bool *onnx_nodes_behind(Onnx__NodeProto *const *nodes, size_t count, const char *const *names,
+                              size_t name_count, Arena *arena);
 /* The names of a cycle of nodes through node `at`, as "'a', 'b', 'a'"; NULL without one. */
 const char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena);
 

@@ -54,7 +54,7 @@ void translate_constant(Import *im) {
 
 void translate_identity(Import *im) {
   Binding binding = in_binding(im, 0);
-  if (binding.kind == BIND_SEQUENCE || binding.kind == BIND_ABSENT)
+  if (binding.kind != BIND_VALUE && binding.kind != BIND_NONE)
     out_binding(im, 0, binding);
   else
     out(im, 0, in_required(im, 0));

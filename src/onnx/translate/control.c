@@ -80,7 +80,7 @@ typedef struct Pairs {
 } Pairs;
 
 static bool same_kind(const Binding *a, const Binding *b) {
-  return a->kind == b->kind && a->packed == b->packed &&
+  return a->kind == b->kind && a->packed == b->packed && a->kind != BIND_STACK &&
          (a->kind != BIND_SEQUENCE || a->count == b->count);
 }
 
@@ -94,8 +94,8 @@ static bool collect_pairs(Import *im, Binding *const results[2], uint32_t count,
     if (!same_kind(&results[0][i], &results[1][i]))
       return import_fail(
           im, DIAG_UNSUPPORTED_FEATURE,
-          "output %u is a tensor, a sequence or an empty optional by the branch, which needs a "
-          "condition known when lowering",
+          "output %u is a tensor, a sequence or an empty optional by the branch, or a sequence of "
+          "unknown length, which needs a condition known when lowering",
           i);
     total += pairs_of(&results[0][i]);
   }

@@ -59,12 +59,19 @@ typedef struct RunLoop {
   const LoopSlice *slices;
   uint32_t slice_count;
   uint32_t scan_count; /* outputs that collect a row an iteration, along dim 0 */
-  LoopCount *counted;  /* what its condition tells, or NULL; corrected where it does not hold */
+  uint32_t list_count; /* the last ones of them are lists that the model appends to */
+  const uint32_t
+      *outputs;       /* by result, states then scans: the output of the node; NULL: the same */
+  LoopCount *counted; /* what its condition tells, or NULL; corrected where it does not hold */
 } RunLoop;
 
 /* Builds the loop: results are the final states, then the collected tensors. False when the body
- * failed. Output i of the current node is result i: its declared shape bounds what nothing else
- * does. */
+ * failed. The declared shape of an output of the current node bounds what nothing else does. */
 bool loop_build(Import *im, const RunLoop *loop, ValueId *results);
+
+/* Makes scan outputs of the states that are lists to which each step appends (loop_list.c). */
+void loop_lists(Import *im, RunLoop *run);
+/* The outputs of the node after loop_lists. */
+void loop_bind(Import *im, const RunLoop *run, const ValueId *results);
 
 #endif

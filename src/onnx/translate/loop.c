@@ -192,12 +192,10 @@ static RunLoop loop_to_run(Import *im, const Loop *loop, ValueId condition) {
 static void loop_run(Import *im, const RunLoop *run) {
   uint32_t count = run->state_count + run->scan_count;
   ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
-  if (!loop_build(im, run, results)) {
+  if (loop_build(im, run, results))
+    loop_bind(im, run, results);
+  else
     control_poison(im);
-    return;
-  }
-  for (uint32_t i = 0; i < count && import_ok(im); i++)
-    out(im, i, results[i]);
 }
 
 /* A loop that ends after few steps by its condition is unrolled, too. */
@@ -218,6 +216,7 @@ static void read_count(Loop *loop, const LoopSteps *steps) {
 /* Nothing has been built of it yet but scalars that it reads. */
 static Unrolled loop_run_counted(Import *im, Loop *loop, ValueId condition) {
   RunLoop run = loop_to_run(im, loop, condition);
+  loop_lists(im, &run);
   NodeId last = im->g->last;
   uint32_t constraints = im->g->constraint_count;
   LoopCount count;

@@ -1,7 +1,8 @@
-/* See loop_count.h. The body is translated twice to count the steps, and taken back: first with a
- * symbol for what each counter has moved by so far, which tells how far a step moves it, then with
- * the counters as formulas of the number of the iteration, which proves that and tells the
- * condition.
+/* See loop_count.h. What the condition and the counters of the body depend on is translated twice
+ * to count the steps, and taken back: first with a symbol for what each counter has moved by so
+ * far, which tells how far a step moves it, then with the counters as formulas of the number of the
+ * iteration, which proves that and tells the condition. The rest of the body may hold what cannot
+ * be translated before the counters are numbers.
  *
  * A condition is taken apart into comparisons that must all hold, each brought to the form
  * d(t) = a * t + b < 0, t the number of the step. With a > 0 it first fails in step
@@ -10,6 +11,7 @@
  * none when it does not hold. */
 #include "onnx/translate/loop_count.h"
 
+#include "onnx/file/order.h"
 #include "onnx/import_state.h"
 
 enum { COMPARISONS_MAX = 8, CONDITION_DEPTH_MAX = 32 };
@@ -239,7 +241,37 @@ typedef struct Probe {
   SymInt number;
   SymInt *moved; /* by counter, 0: as its formula says */
   uint32_t symbols;
+  Onnx__GraphProto body; /* as much of it as counts */
+  uint32_t *roots;       /* by output of that: which one of the whole body it is */
 } Probe;
+
+/* The part of the body that gives the next condition, and the next value of what may be a counter.
+ */
+static void begin_probe(Probe *p) {
+  const RunLoop *loop = p->loop;
+  const Onnx__GraphProto *whole = loop->body;
+  Arena *arena = &p->im->scratch;
+  size_t roots = 0, nodes = 0;
+  const char **names = ARENA_ARRAY(arena, const char *, 1 + (size_t)loop->state_count);
+  p->moved = ARENA_ARRAY(arena, SymInt, loop->state_count + 1);
+  p->roots = ARENA_ARRAY(arena, uint32_t, 1 + (size_t)loop->state_count);
+  p->body = *whole;
+  p->body.output = ARENA_ARRAY(arena, Onnx__ValueInfoProto *, 1 + (size_t)loop->state_count);
+  p->body.node = ARENA_ARRAY(arena, Onnx__NodeProto *, whole->n_node + 1);
+  for (uint32_t k = 0; k <= loop->state_count; k++) {
+    if (k && !p->count->counters[k - 1].known)
+      continue;
+    names[roots] = whole->output[k] ? whole->output[k]->name : NULL;
+    p->body.output[roots] = whole->output[k];
+    p->roots[roots++] = k;
+  }
+  const bool *behind = onnx_nodes_behind(whole->node, whole->n_node, names, roots, arena);
+  for (size_t i = 0; i < whole->n_node; i++)
+    if (behind[i])
+      p->body.node[nodes++] = whole->node[i];
+  p->body.n_output = roots;
+  p->body.n_node = nodes;
+}
 
 static void begin_iterations(Probe *p, Binding *inputs) {
   Import *im = p->im;
@@ -267,7 +299,9 @@ static void begin_iterations(Probe *p, Binding *inputs) {
 static bool translate_probe(Probe *p, bool formulas, Binding *outputs) {
   Import *im = p->im;
   const RunLoop *loop = p->loop;
-  Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->state_count);
+  uint32_t roots = (uint32_t)p->body.n_output;
+  Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->state_count),
+          *results = ARENA_ARRAY(&im->scratch, Binding, roots);
   begin_iterations(p, inputs);
   for (uint32_t k = 0; k < loop->state_count && import_ok(im); k++) {
     LoopCounter *c = &p->count->counters[k];
@@ -279,8 +313,10 @@ static bool translate_probe(Probe *p, bool formulas, Binding *outputs) {
     p->moved[k] = sym_add(&im->g->syms, c->init, by);
     fold_set_contents(&im->state->fold, inputs[2 + k].value, &p->moved[k], 1);
   }
-  return import_inline(im, loop->body, inputs, 2 + loop->state_count, outputs,
-                       1 + loop->state_count + loop->scan_count);
+  bool fine = import_inline(im, &p->body, inputs, 2 + loop->state_count, results, roots);
+  for (uint32_t i = 0; fine && i < roots; i++)
+    outputs[p->roots[i]] = results[i];
+  return fine;
 }
 
 /* How far a step moves each state. */
@@ -343,11 +379,9 @@ static bool runs_on(const Onnx__GraphProto *body) {
 }
 
 bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
-  Binding *outputs =
-      ARENA_ARRAY(&im->scratch, Binding, 1 + loop->state_count + (size_t)loop->scan_count);
+  Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, 1 + (size_t)loop->state_count);
   *count = (LoopCount){ARENA_ARRAY(&im->scratch, LoopCounter, loop->state_count + 1), {0}};
   Probe p = {.im = im, .loop = loop, .count = count, .symbols = im->g->syms.symbol_count};
-  p.moved = ARENA_ARRAY(&im->scratch, SymInt, loop->state_count + 1);
   if (!import_ok(im) || im->state->trials >= IMPORT_TRIALS_MAX || runs_on(loop->body))
     return false;
   for (uint32_t k = 0; k < loop->state_count; k++) {
@@ -357,6 +391,7 @@ bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
                value_dtype(im->g, state->value) != DTYPE_BOOL &&
                one_whole(im, state->value, &c->init);
   }
+  begin_probe(&p);
   ControlTrial trial;
   control_try(im, &trial);
   bool fine = find_counters(&p, outputs);

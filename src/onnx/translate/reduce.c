@@ -1,11 +1,14 @@
 /* Reduce*: sums, means, extremes, products and what is composed of them.
  *
  * Axes that arrive at run time are settled by the declared shape of output 0. When several sets of
- * axes give that shape, all are computed and the right one is picked by comparing the axes. Empty
- * reductions are constants: the kernels of extremes refuse them. */
+ * axes give that shape, all are computed and the right one is picked by comparing the axes.
+ *
+ * Empty reductions are constants. Kernels of extremes refuse them, so that dims which may be empty
+ * while running get a row of that constant; means of nothing are 0, as ONNX Runtime has them. */
 #include <math.h>
 
 #include "onnx/express.h"
+#include "support/number.h"
 
 typedef struct ReduceKind {
   OpId op;     /* of the kernel; OP_EXP: log(sum(exp(x))) */
@@ -40,6 +43,37 @@ static ArgIn axes_arg(uint32_t set, int64_t *axes) {
   return A_INTS(axes, count);
 }
 
+/* The greatest or least number of all: what an extreme of no elements is. */
+static ValueId extreme_of_none(Import *im, OpId op, DType dtype) {
+  bool most = op == OP_AMIN;
+  if (dtype_is_float(dtype))
+    return build_scalar(&im->b, dtype, most ? INFINITY : -INFINITY);
+  double edge = dtype == DTYPE_BOOL ? most : most ? int_most(dtype) : int_least(dtype);
+  int64_t number = edge >= 0x1p64 ? -1 : int_clamped(edge, INT64_MIN, INT64_MAX);
+  return build_scalar_int(&im->b, dtype, number);
+}
+
+static bool may_be_empty(const Import *im, const Dims *s, uint32_t set) {
+  bool may = false;
+  for (uint32_t i = 0; i < s->rank; i++)
+    may |= (set >> i & 1) && sym_lower(&im->g->syms, s->d[i]) == 0;
+  return may;
+}
+
+/* x with a row of the extreme of nothing in each dim of the set that may be empty. */
+static ValueId never_empty(Import *im, OpId op, ValueId x, uint32_t set) {
+  Dims s = shape_of(im, x);
+  for (uint32_t i = 0; i < s.rank && import_ok(im); i++) {
+    if (!may_be_empty(im, &s, set & (uint32_t)1 << i))
+      continue;
+    Dims row = shape_of(im, x);
+    row.d[i] = 1;
+    ValueId none = extreme_of_none(im, op, ex_dtype(im, x));
+    x = ex_cat2(im, x, ex_expand(im, none, row.d, row.rank), i);
+  }
+  return x;
+}
+
 /* One kernel over the axes of the set; x itself when there is nothing to reduce. */
 static ValueId over(Import *im, OpId op, ValueId x, uint32_t set, bool keep) {
   int64_t axes[MAX_RANK];
@@ -47,7 +81,7 @@ static ValueId over(Import *im, OpId op, ValueId x, uint32_t set, bool keep) {
     return x;
   ArgIn list = axes_arg(set, axes);
   if (op == OP_AMAX || op == OP_AMIN)
-    return build(&im->b, op, A_VAL(x), list, A_BOOL(keep));
+    return build(&im->b, op, A_VAL(never_empty(im, op, x, set)), list, A_BOOL(keep));
   return build(&im->b, op, A_VAL(x), list, A_BOOL(keep), A_DTYPE(ex_dtype(im, x)));
 }
 
@@ -59,17 +93,22 @@ static ValueId product(Import *im, const Reduction *r, uint32_t set) {
   return y;
 }
 
-/* Integers: the sum over the count, truncated. */
+/* The sum over the count where there is no kernel: of integers, truncated, and where the count may
+ * be 0. */
 static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
-  if (dtype_is_float(r->dtype))
+  bool floats = dtype_is_float(r->dtype);
+  if (floats && !may_be_empty(im, &r->shape, set))
     return over(im, OP_MEAN_DIM, r->x, set, r->keep);
   SymInt count = 1;
   for (uint32_t i = 0; i < r->shape.rank; i++)
     if (set >> i & 1)
       count = sym_mul(&im->g->syms, count, r->shape.d[i]);
-  ValueId sum = over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), divisor = ex_size(im, count);
-  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(ex_cast(im, divisor, r->dtype)),
-               A_STR("trunc"));
+  ValueId sum = over(im, OP_SUM_DIM_INTLIST, ex_widen(im, r->x), set, r->keep),
+          divisor = ex_size(im, sym_max(&im->g->syms, count, 1));
+  divisor = ex_cast(im, divisor, ex_dtype(im, sum));
+  if (floats)
+    return ex_div(im, sum, divisor);
+  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(divisor), A_STR("trunc"));
 }
 
 /* max + log(sum(exp(x - max))); an infinite maximum is left out, since inf - inf is NaN. */
@@ -87,24 +126,11 @@ static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
 }
 
 /* What a reduction of no elements gives. */
-static double empty_value(const Reduction *r) {
-  bool whole = dtype_in(r->dtype, DTS_INT);
-  switch ((enum Op)r->kind.op) {
-  case OP_AMAX:
-    return whole ? int_least(r->dtype) : r->dtype == DTYPE_BOOL ? 0 : -INFINITY;
-  case OP_AMIN: /* the greatest double that an i64 can be */
-    return whole                    ? fmin(int_most(r->dtype), 0x1.fffffffffffffp62)
-           : r->dtype == DTYPE_BOOL ? 1
-                                    : INFINITY;
-  case OP_PROD_DIM_INT:
-    return 1;
-  case OP_MEAN_DIM:
-    return dtype_is_float(r->dtype) ? NAN : 0;
-  case OP_EXP:
-    return -INFINITY;
-  default:
-    return r->kind.after == OP_LOG ? -INFINITY : 0;
-  }
+static ValueId empty_value(Import *im, const Reduction *r) {
+  OpId op = r->kind.op == OP_EXP || r->kind.after == OP_LOG ? OP_AMAX : r->kind.op;
+  if (op == OP_AMAX || op == OP_AMIN)
+    return extreme_of_none(im, op, r->dtype);
+  return build_scalar(&im->b, r->dtype, op == OP_PROD_DIM_INT);
 }
 
 static bool is_empty(const Reduction *r, uint32_t set) {
@@ -117,7 +143,7 @@ static bool is_empty(const Reduction *r, uint32_t set) {
 static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
   if (is_empty(r, set)) {
     Dims s = reduced_shape(r, set);
-    return ex_filled(im, r->dtype, &s, empty_value(r));
+    return ex_expand(im, empty_value(im, r), s.d, s.rank);
   }
   if (r->kind.op == OP_MEAN_DIM)
     return mean(im, r, set);

@@ -62,12 +62,16 @@ static void widen(Attempt *a, Size *size, int64_t lo, int64_t hi) {
 
 /* --- bounds --- */
 
-/* Greatest size that output k of the node is declared to have there; false when it is not. */
+static uint32_t output_of(const Attempt *a, uint32_t k) {
+  return a->loop->outputs ? a->loop->outputs[k] : k;
+}
+
+/* Greatest size that the output for result k is declared to have there; false when it is not. */
 static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *hi) {
   Dims dims;
-  if (out_bound(a->im, k, dim, hi))
+  if (out_bound(a->im, output_of(a, k), dim, hi))
     return true;
-  if (!out_declared_dims(a->im, k, &dims) || dim >= dims.rank)
+  if (!out_declared_dims(a->im, output_of(a, k), &dims) || dim >= dims.rank)
     return false;
   *hi = sym_upper(&a->im->g->syms, dims.d[dim]);
   return *hi != INT64_MAX;
@@ -76,10 +80,12 @@ static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *
 static void no_bound(Attempt *a, uint32_t k, uint32_t dim) {
   char what[64];
   if (k < a->loop->state_count)
-    snprintf(what, sizeof what, "dim %u of state %u grows in the loop; its size", dim, k);
+    snprintf(what, sizeof what, "dim %u of state %u grows in the loop; its size", dim,
+             output_of(a, k));
   else
-    snprintf(what, sizeof what, "output %u has a row for each iteration; their number", k);
-  fail_unbounded(a->im, k, (uint32_t)1 << dim, what);
+    snprintf(what, sizeof what, "output %u has a row for each iteration; their number",
+             output_of(a, k));
+  fail_unbounded(a->im, output_of(a, k), (uint32_t)1 << dim, what);
 }
 
 static bool bound_of_growth(const Attempt *a, int64_t init, int64_t step, int64_t *hi) {
@@ -128,12 +134,13 @@ static void learn_row(Attempt *a, uint32_t k, ValueId row) {
   for (uint32_t i = 0; i < value_rank(g, row); i++)
     if (loop_is_inner(&g->syms, value_dim(g, row, i), a->symbols)) {
       import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
-                  "dim %u of a row of output %u may differ from iteration to iteration", i, k);
+                  "dim %u of a row of output %u may differ from iteration to iteration", i,
+                  output_of(a, k));
       return;
     }
   if (value_rank(g, row) == MAX_RANK)
-    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "output %u has more than %d dimensions", k,
-                MAX_RANK);
+    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "output %u has more than %d dimensions",
+                output_of(a, k), MAX_RANK);
   a->narrow |= s->row != type;
   s->row = type;
 }
@@ -271,7 +278,7 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
   Carried *s = &a->states[k];
   if (binding.kind != BIND_VALUE || binding.packed) {
     import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "%s %u of the body is no tensor of a common type",
-                s->collects ? "scan output" : "state", k);
+                s->collects ? "scan output" : "state", output_of(a, k));
     return;
   }
   if (s->collects) {
@@ -286,7 +293,7 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
   const Type *now = value_type(g, a->values[k]), *next = value_type(g, binding.value);
   if (now->dtype != next->dtype || now->rank != next->rank) {
     import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
-                "state %u changes from %s of rank %u to %s of rank %u in the loop", k,
+                "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
                 dtype_name((DType)now->dtype), now->rank, dtype_name((DType)next->dtype),
                 next->rank);
     return;
@@ -371,7 +378,7 @@ static bool begin_states(Attempt *a) {
           a->im, DIAG_UNSUPPORTED_FEATURE,
           "state %u is no tensor of a common type, which needs a number of steps known "
           "when lowering",
-          k);
+          output_of(a, k));
     a->states[k].init = loop->states[k].value;
   }
   return true;

@@ -6,7 +6,11 @@ enum { SEQUENCE_MAX = 65536 };
 
 static bool in_sequence(Import *im, Binding *sequence) {
   *sequence = in_binding(im, 0);
-  if (sequence->kind != BIND_SEQUENCE)
+  if (sequence->kind == BIND_STACK)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "the sequence has a tensor for each step of a loop that is not unrolled, which "
+                "ConcatFromSequence and SequenceLength alone take");
+  else if (sequence->kind != BIND_SEQUENCE)
     import_fail(im, DIAG_INPUT_TYPE, "input 0 is not a sequence");
   return import_ok(im);
 }
@@ -83,8 +87,10 @@ void translate_sequence_at(Import *im) {
 }
 
 void translate_sequence_length(Import *im) {
-  Binding s;
-  if (in_sequence(im, &s))
+  Binding s = in_binding(im, 0);
+  if (s.kind == BIND_STACK)
+    out(im, 0, ex_size(im, ex_dim(im, s.value, 0)));
+  else if (in_sequence(im, &s))
     out(im, 0, ex_int(im, s.count));
 }
 
@@ -133,10 +139,30 @@ void translate_split_to_sequence(Import *im) {
   out_sequence(im, 0, items, count);
 }
 
+/* The rows of x side by side along a dim of theirs, or along a new one. */
+static ValueId spread(Import *im, ValueId x, int64_t axis, bool new_axis) {
+  uint32_t rank = ex_rank(im, x), at = import_axis(im, axis, rank - !new_axis);
+  if (!import_ok(im))
+    return 0;
+  ValueId y = ex_move_dim(im, x, 0, at);
+  Dims s = shape_of(im, y);
+  if (new_axis)
+    return y;
+  s.d[at] = sym_mul(&im->g->syms, s.d[at], s.d[at + 1]);
+  s.rank--;
+  for (uint32_t i = at + 1; i < s.rank; i++)
+    s.d[i] = s.d[i + 1];
+  return ex_view_as(im, y, &s);
+}
+
 void translate_concat_from_sequence(Import *im) {
-  Binding s;
+  Binding s = in_binding(im, 0);
   bool stack = attr_flag(im, "new_axis", false);
   int64_t axis = attr_int_required(im, "axis");
+  if (s.kind == BIND_STACK) {
+    out(im, 0, spread(im, s.value, axis, stack));
+    return;
+  }
   if (!in_sequence(im, &s))
     return;
   if (!s.count) {
@@ -177,7 +203,7 @@ static bool map_unroll(Import *im, const Onnx__GraphProto *body, uint32_t length
     if (!import_inline(im, body, arguments, in_count(im), outputs, out_count(im)))
       return false;
     for (uint32_t k = 0; k < out_count(im); k++)
-      if (outputs[k].kind == BIND_VALUE)
+      if (outputs[k].kind == BIND_VALUE && !outputs[k].packed)
         items[k][i] = outputs[k].value;
       else
         import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u of the body is no tensor", k);
