@@ -133,6 +133,10 @@ XnnId xl_windows_of(XnnLowering *l, const Windows *w, XnnId in, SymInt dims[WIND
  * its windows; false when that is not faster. */
 bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+/* Computes a convolution of constant weights over patches of an image that is there in NCHW alone;
+ * false when that is not faster, or the image is not such a one. */
+bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c);
+
 /* Computes a convolution whose weights arrive at run time, from in to out, both [n, h, w, c];
  * refuses what it does not take. */
 bool xl_by_windows(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);

@@ -352,6 +352,8 @@ void lower_convolution(XnnLowering *l, NodeId n) {
     add_pieces(l, n, &c, pieces, count, t.id, xl_result_permuted(l, y, t));
     return;
   }
+  if (xl_by_planar_patches(l, n, &c))
+    return;
   XnnId in = image_of(l, &c, x);
   Blocks blocks;
   bool blocked = xl_find_blocks(l, n, &c, &blocks);

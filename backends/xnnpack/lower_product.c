@@ -153,25 +153,29 @@ static void add_product(XnnLowering *l, XnnId image, XnnId weights, XnnId bias, 
   xl_convolution_node(l, &node, image, weights, bias, out);
 }
 
-/* The windows as pixels of an image: the product with all weights of each output. */
+/* The windows as pixels of an image: the product with all weights of each output, whose taps and
+ * channels are in the order that perm brings [outputs, channels, rows, columns] to. */
 static void by_pixels(XnnLowering *l, NodeId n, const Windows *w, SymInt batch, XnnId windows,
-                      XnnId out) {
+                      const uint32_t perm[4], XnnId out) {
   Graph *g = l->g;
   const Convolution *c = w->c;
   ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
-  uint32_t length = c->kernel[0] * c->kernel[1] * c->in_channels,
-           filter[] = {c->out_channels, c->kernel[0], c->kernel[1], c->in_channels};
+  const uint32_t own[] = {c->out_channels, c->in_channels, c->kernel[0], c->kernel[1]};
+  uint32_t length = own[1] * own[2] * own[3],
+           filter[] = {own[perm[0]], own[perm[1]], own[perm[2]], own[perm[3]]};
   XnnId image = xl_reshaped(l, windows, (SymInt[]){batch, w->out[0], w->out[1], length}, 4),
-        weights = xl_permuted_constant(l, weight, 4, filter, (uint32_t[]){0, 2, 3, 1},
-                                       value_dtype(g, weight) == DTYPE_F16);
+        weights =
+            xl_permuted_constant(l, weight, 4, filter, perm, value_dtype(g, weight) == DTYPE_F16);
   add_product(l, image, weights, bias ? xl_filter(l, bias) : XNN_NONE, c->out_channels, length,
               out);
 }
 
+static const uint32_t channels_last[] = {0, 2, 3, 1}, channels_first[] = {0, 1, 2, 3};
+
 static void by_windows(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in, XnnId out) {
   SymInt dims[WINDOW_RANK];
   XnnId view = xl_window_view(l, w, batch, in);
-  by_pixels(l, n, w, batch, xl_windows_of(l, w, view, dims), out);
+  by_pixels(l, n, w, batch, xl_windows_of(l, w, view, dims), channels_last, out);
 }
 
 static void by_patches(XnnLowering *l, NodeId n, const Windows *w, SymInt batch, XnnId in,
@@ -186,7 +190,7 @@ static void by_patches(XnnLowering *l, NodeId n, const Windows *w, SymInt batch,
     in = xl_sym_temp(l, 5, patches);
     xl_transpose(l, seen, perm, 5, in);
   }
-  by_pixels(l, n, w, batch, in, out);
+  by_pixels(l, n, w, batch, in, channels_last, out);
 }
 
 /* The bias for the results of the first row of the kernel, zeros for the others. */
@@ -238,18 +242,43 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
   }
 }
 
-bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
-  Graph *g = l->g;
-  Windows w = {.c = c};
-  ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
+/* Whether a product could take its place; sets the sizes and the batch. */
+static bool is_candidate(XnnLowering *l, NodeId n, Windows *w, SymInt *batch) {
+  const Convolution *c = w->c;
   bool is_product =
       c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1;
-  SymInt batch = value_dim(g, node_value(g, n, 0), 0);
-  if (!xl_ok(l) || c->transposed || c->groups > 1 || is_product || !value_is_const(g, weight) ||
-      !xl_image_sizes(l, n, c, w.in, w.out))
+  *batch = value_dim(l->g, node_value(l->g, n, 0), 0);
+  return xl_ok(l) && !c->transposed && c->groups == 1 && !is_product &&
+         value_is_const(l->g, node_value(l->g, n, 1)) && xl_image_sizes(l, n, c, w->in, w->out);
+}
+
+bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
+  static const uint32_t perm[] = {0, 2, 4, 1, 3, 5};
+  ValueId x = node_value(l->g, n, 0);
+  Windows w = {.c = c};
+  SymInt batch;
+  if (c->rank != 2 || xl_has_nhwc(l, x) || xl_has_permuted(l, x) || xl_is_moved(l, x) ||
+      !is_candidate(l, n, &w, &batch) ||
+      fastest(&w, (double)sym_upper(&l->g->syms, batch), false) != BY_PATCHES)
     return false;
-  bool floats = value_dtype(g, weight) == DTYPE_F32 && (!bias || value_is_const(g, bias));
-  switch (fastest(&w, (double)sym_upper(&g->syms, batch), floats)) {
+  SymInt planes[] = {batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
+         patches[6];
+  for (uint32_t i = 0; i < 6; i++)
+    patches[i] = planes[perm[i]];
+  XnnId view = xl_reshaped(l, xl_plain(l, x), planes, 6), moved = xl_sym_temp(l, 6, patches);
+  xl_transpose(l, view, perm, 6, moved);
+  by_pixels(l, n, &w, batch, moved, channels_first, xl_result_nhwc(l, node_result(l->g, n, 0)));
+  return true;
+}
+
+bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
+  Windows w = {.c = c};
+  ValueId weight = node_value(l->g, n, 1), bias = node_value(l->g, n, 2);
+  SymInt batch;
+  if (!is_candidate(l, n, &w, &batch))
+    return false;
+  bool floats = value_dtype(l->g, weight) == DTYPE_F32 && (!bias || value_is_const(l->g, bias));
+  switch (fastest(&w, (double)sym_upper(&l->g->syms, batch), floats)) {
   case BY_WINDOWS:
     by_windows(l, n, &w, batch, in, out);
     return true;

@@ -344,6 +344,10 @@ def gathered_cases():
         arrays = {k: own.standard_normal(v).astype(np.float32) for k, v in (("x", x), ("w", w), ("b", w[:1]))}
         return single(f"gathered-patches-{name}", "Conv", ["x", "w", "b"], {"x": arrays.pop("x")}, arrays, strides=list(w[2:]), **attributes)
 
+    for name, shape in (("2x2", (256, 16, 2, 2)), ("4x5", (240, 16, 4, 5))):  # of an image in NHWC
+        yield graph(f"gathered-patches-behind-{name}", [node("Conv", ["x", "v"], "t"), node("Conv", ["t", "w", "b"], strides=list(shape[2:]))],
+                    {"x": own.standard_normal((2, 8, 12, 20), dtype=np.float32)},
+                    {k: own.standard_normal(v, dtype=np.float32) for k, v in (("v", (16, 8, 1, 1)), ("w", shape), ("b", shape[:1]))})
     yield patches("2x2", (1, 16, 12, 10), (256, 16, 2, 2))
     yield patches("4x3", (2, 3, 24, 18), (240, 3, 4, 3))
     yield patches("8x8", (1, 1, 32, 24), (256, 1, 8, 8))
