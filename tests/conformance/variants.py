@@ -13,9 +13,11 @@ under -v. Quantized models are compared with a wider tolerance: a value that bot
 either side.
 """
 
+import glob
 import json
 import logging
 import os
+import shutil
 import sys
 import warnings
 
@@ -52,6 +54,8 @@ def read_feed(folder):
 
 
 def make_extended(source, target, feed):
+    for data in glob.glob(source + ".data"):  # to which the new model refers, too
+        shutil.copy(data, os.path.dirname(target))
     session(source, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED, target)
 
 
@@ -121,7 +125,7 @@ def check(case, args, server, work):
         names = [i.name for i in reference.get_inputs()]
         expected = reference.run(None, {n: feed[n] for n in names})
     except Exception as error:  # noqa: BLE001
-        return cases.Skip(f"{type(error).__name__}: {str(error).strip()[-200:]}")
+        return cases.Skip(f"{type(error).__name__}: {' '.join(str(error).split())[-200:]}")
     dims = {d: str(n) for i in reference.get_inputs() for d, n in zip(i.shape, feed[i.name].shape) if isinstance(d, str)}
     stage, code, message, _ = etc_command.lower(args.etc, made, target, dims, args.extra, args.timeout)
     if stage != "ok":

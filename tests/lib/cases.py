@@ -81,7 +81,7 @@ class Runner:
         with self.lock:
             self.count[result] += 1
             self.failed.extend([case.name] if result == "FAIL" else [])
-            if result == "FAIL" or self.args.verbose:
+            if result != "ok" or self.args.verbose:  # no skip is silent
                 print(f"{result:4}", case.name, why, flush=True)
 
     def run(self):
