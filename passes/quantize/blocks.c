@@ -5,12 +5,10 @@
 
 #include "passes/quantize/scales.h"
 #include "support/half.h"
+#include "support/number.h"
 #include "support/parallel.h"
 
 enum { PADDED = 20, GRAIN = 16 };
-
-/* Adding it and taking it away again rounds small floats to even, which compilers vectorize. */
-#define ROUNDER 0x1.8p23F
 
 typedef struct Job {
   const BlockMatrix *m;
@@ -31,7 +29,7 @@ float block_candidate(float most, uint32_t k) {
 /* Adds the squared errors of an element by all scales. */
 static void add_errors(float x, const float *scales, double *errors) {
   for (uint32_t k = 0; k < PADDED; k++) {
-    float code = (x / scales[k] + ROUNDER) - ROUNDER;
+    float code = round_small_f32(x / scales[k]);
     code = code < BLOCK_CODE_MIN ? BLOCK_CODE_MIN : code;
     code = code > BLOCK_CODE_MAX ? BLOCK_CODE_MAX : code;
     double d = (double)x - (double)(code * scales[k]);

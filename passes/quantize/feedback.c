@@ -11,6 +11,7 @@
 #include "passes/quantize/blocks.h"
 #include "passes/quantize/scales.h"
 #include "quant/moments.h"
+#include "support/number.h"
 #include "support/parallel.h"
 
 enum { LANES = 32 }; /* rows beside each other; loops over them are too long to be unrolled */
@@ -18,9 +19,6 @@ enum { LANES = 32 }; /* rows beside each other; loops over them are too long to 
 /* A share of the mean moment that is added to each: columns that samples say little about are not
  * moved by much. */
 #define DAMPING 0.01
-
-/* Adding it and taking it away again rounds small floats to even, which compilers vectorize. */
-#define ROUNDER 0x1.8p23F
 
 typedef struct Job {
   const BlockMatrix *m;
@@ -107,7 +105,7 @@ static void round_column(float *restrict x, const float *restrict scales, float 
     float code = x[r] / scales[r];
     code = code > BLOCK_CODE_MIN ? code : BLOCK_CODE_MIN;
     code = code < BLOCK_CODE_MAX ? code : BLOCK_CODE_MAX;
-    code = (code + ROUNDER) - ROUNDER;
+    code = round_small_f32(code);
     off[r] = x[r] - code * scales[r];
     x[r] = code;
     cost[r] += off[r] * off[r] * weight;

@@ -3,15 +3,12 @@
 #include <math.h>
 
 #include "ir/transform_run.h"
+#include "support/number.h"
 #include "support/parallel.h"
 
 enum { LANES = 64, TILE = 64, AHEAD = 16, CACHE_LINE = 64, LINE = 256, GRAIN = 1 << 16 };
 
 /* --- codes --- */
-
-/* Adding it and taking it away again rounds floats below 2^22 to even, which compilers vectorize.
- */
-#define ROUNDER 0x1.8p23F
 
 static void codes_of(const Transform *t, const float *x, const float *scales, uint32_t count,
                      uint8_t *to) {
@@ -21,7 +18,7 @@ static void codes_of(const Transform *t, const float *x, const float *scales, ui
     y = y == y ? y : 0;
     y = y > low ? y : low;
     y = y < high ? y : high;
-    to[i] = (uint8_t)(int8_t)(int)((y + ROUNDER) - ROUNDER);
+    to[i] = (uint8_t)(int8_t)(int)round_small_f32(y);
   }
 }
 

@@ -122,12 +122,10 @@ typedef struct Search {
   Range full;
 } Search;
 
-#define ROUNDER 0x1.8p52 /* added and taken away again, it rounds to the nearest even integer */
-
 /* The integral of the error up to x, in steps: of (x - n)^2, n the level nearest to x; what is cut
  * off counts `extra` times more. */
 static inline double error_integral(double x, double least, double most, double extra) {
-  double n = (x + ROUNDER) - ROUNDER;
+  double n = round_small_f64(x);
   n = n < least ? least : n > most ? most : n;
   double rest = x - n, cubed = rest * rest * rest;
   double cut = cubed > 0.125 ? cubed - 0.125 : cubed < -0.125 ? cubed + 0.125 : 0;

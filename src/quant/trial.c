@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "interp/interp.h"
+#include "support/number.h"
 #include "support/parallel.h"
 
 typedef struct Sums {
@@ -41,8 +42,6 @@ DataShard trial_shard(uint64_t total) {
   return (DataShard){0, apart < 1 ? 1 : apart > UINT32_MAX ? UINT32_MAX : (uint32_t)apart};
 }
 
-#define ROUNDER 0x1.8p23f /* added and taken away again, it rounds to the nearest even integer */
-
 static void round_values(const TrialRounding *r, Tensor *t) {
   float *x = t->data, inverse = 1 / r->scale;
   float low = (float)(r->low - r->zero), high = (float)(r->high - r->zero);
@@ -51,7 +50,7 @@ static void round_values(const TrialRounding *r, Tensor *t) {
     float code = x[i] * inverse;
     code = code > low ? code : low;
     code = code < high ? code : high;
-    x[i] = ((code + ROUNDER) - ROUNDER) * r->scale;
+    x[i] = round_small_f32(code) * r->scale;
   }
 }
 

@@ -29,6 +29,11 @@ static inline bool int_exact(double number, int64_t *out) {
   return fits;
 }
 
+/* The nearest integer, ties to even, of a number below 2^22 in magnitude (double: 2^51). Adding the
+ * constant rounds; unlike calls of nearbyint, compilers vectorize that. */
+static inline float round_small_f32(float x) { return (x + 0x1.8p23F) - 0x1.8p23F; }
+static inline double round_small_f64(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
+
 /* For qsort: uint32_t in ascending order. */
 static inline int compare_u32(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

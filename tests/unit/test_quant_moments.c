@@ -1,10 +1,7 @@
 /* Second moments over samples: within windows of columns, of rows that are finite, the same however
  * many threads there are. */
 #include "ir_graph.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_file.h"
 
 #include "quant/moments.h"
 #include "support/parallel.h"
@@ -17,26 +14,11 @@ static const char text[] = "graph @forward level(aten) {\n"
                            "}\n";
 static const float numbers[8] = {1, -2, 3, 4, 5, -6, 7, -8};
 
-/* An .npy file of numbers as [4, 2]. */
-static void write_numbers(char *path) {
-  static const char header[] =
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2), }          \n";
-  uint8_t start[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, sizeof header - 1, 0};
-  int fd = mkstemps(path, 4);
-  assert_true(fd >= 0);
-  FILE *f = fdopen(fd, "wb");
-  assert_non_null(f);
-  fwrite(start, 1, sizeof start, f);
-  fwrite(header, 1, sizeof header - 1, f);
-  fwrite(numbers, 1, sizeof numbers, f);
-  assert_int_equal(fclose(f), 0);
-}
-
 static void test_sums(void **state) {
   char path[] = "/tmp/etc-moments-XXXXXX.npy";
   Sample s;
   sample_parse(&s, text);
-  write_numbers(path);
+  make_npy(path, 4, 2, numbers);
   for (unsigned threads = 1; threads < 4; threads++) {
     float x[4] = {0}, z[4] = {0};
     static float y[130][128];

@@ -1,10 +1,8 @@
 /* Trials: what rounding of a value does to the outputs, however many threads run them. */
 #include "ir_graph.h"
+#include "temp_file.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "quant/trial.h"
 #include "support/parallel.h"
@@ -16,21 +14,6 @@ static const char text[] = "graph @forward level(aten) {\n"
                            "  output %2 \"y\", %1 \"r\"\n"
                            "}\n";
 static const float numbers[8] = {1, -2, 3, -4, 5, -6, 7, -8};
-
-/* An .npy file of numbers as [4, 2]. */
-static void write_numbers(char *path) {
-  static const char header[] =
-      "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2), }          \n";
-  uint8_t start[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, sizeof header - 1, 0};
-  int fd = mkstemps(path, 4);
-  assert_true(fd >= 0);
-  FILE *f = fdopen(fd, "wb");
-  assert_non_null(f);
-  fwrite(start, 1, sizeof start, f);
-  fwrite(header, 1, sizeof header - 1, f);
-  fwrite(numbers, 1, sizeof numbers, f);
-  assert_int_equal(fclose(f), 0);
-}
 
 static void run(Sample *s, const char *path, unsigned threads, Trial *trials, uint32_t count) {
   DataSet *set;
@@ -44,7 +27,7 @@ static void test_noise(void **state) {
   char path[] = "/tmp/etc-trial-XXXXXX.npy";
   Sample s;
   sample_parse(&s, text);
-  write_numbers(path);
+  make_npy(path, 4, 2, numbers);
   NodeId relu = value_def(s.g, graph_output(s.g, 1));
   ValueId r = node_result(s.g, relu, 0);
   /* Exact; cut off at 3; in steps of 2, ties to even; an input is left as it is. */

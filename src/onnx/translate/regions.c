@@ -206,7 +206,7 @@ typedef struct RoiPool {
   double scale;
 } RoiPool;
 
-/* Corner k of the regions in pixels, [R, 1]; halves go away from zero. */
+/* Corner k of the regions in pixels, [R, 1]; ties are rounded away from zero. */
 static ValueId pixel(Import *im, const RoiPool *a, uint32_t k) {
   ValueId x = ex_times(im, ex_slice(im, a->rois, 1, k, k + 1), a->scale);
   ValueId size = ex_unary(im, OP_ABS, x), below = ex_unary(im, OP_FLOOR, size);
