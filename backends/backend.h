@@ -47,7 +47,8 @@ typedef struct PartitionCost {
 typedef enum SettingKind {
   SETTING_NUMBER, /* from 1 */
   SETTING_TEXT,   /* any */
-  SETTING_NODES   /* ops of the backend and nodes of the model: see selection.h */
+  SETTING_NODES,  /* ops of the backend and nodes of the model: see selection.h */
+  SETTING_CHOICE  /* one of the words of the argument, which '|' separates */
 } SettingKind;
 
 typedef struct BackendSetting {

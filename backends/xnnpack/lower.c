@@ -11,8 +11,8 @@
  */
 enum { LARGE_CONSTANT = 4096 };
 
-void xl_init(XnnLowering *l, Graph *g, Arena *arena) {
-  *l = (XnnLowering){.g = g, .arena = arena};
+void xl_init(XnnLowering *l, Graph *g, XnnCpu cpu, Arena *arena) {
+  *l = (XnnLowering){.g = g, .arena = arena, .cpu = cpu};
   xnn_init(&l->x);
 }
 

@@ -31,6 +31,13 @@ typedef enum XnnRule {
   XNN_RULES
 } XnnRule;
 
+/* What the program is to be fast on; see lower_product.c. */
+typedef enum XnnCpu {
+  XNN_CPU_ANY, /* not said */
+  XNN_CPU_AVX2,
+  XNN_CPU_AVX512
+} XnnCpu;
+
 /* Numbers chosen by a condition; see lower_mask.c. */
 typedef struct XnnMask {
   ValueId condition;
@@ -60,6 +67,7 @@ typedef struct XnnJoin {
 typedef struct XnnLowering {
   Graph *g;
   Arena *arena; /* scratch */
+  XnnCpu cpu;
   XnnGraph x;
   Places places;
   ValueId *inputs; /* values from outside, in the order of the call's arguments */
@@ -83,7 +91,7 @@ typedef struct XnnLowering {
   Refusal refusal; /* why the node is not supported; no rule: it is */
 } XnnLowering;
 
-void xl_init(XnnLowering *l, Graph *g, Arena *arena);
+void xl_init(XnnLowering *l, Graph *g, XnnCpu cpu, Arena *arena);
 void xl_release(XnnLowering *l);
 void xl_reset(XnnLowering *l, bool trial); /* an empty graph; costs what was used */
 

@@ -26,6 +26,7 @@ enum {
   EIGHT = 8            /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
 };
 #define MOST_LOSS 1.35 /* with AVX-512; on Arm, where a product takes longer, it is less */
+#define LEAST_GAIN 1.1 /* by which an estimate must be better */
 
 /* ns for one input channel and tap of 16 outputs, in one node and as a product. */
 static const struct {
@@ -109,29 +110,36 @@ static bool can_be_rows(const Windows *w, double batch) {
          fits(c, places * (c->kernel[1] * c->in_channels + c->kernel[0] * c->out_channels));
 }
 
-/* A loss with AVX-512 counts twice. */
-static bool gains(const Windows *w, double batch, Cost cost) {
+/* Where the CPU is not said, a loss with AVX-512 counts twice. */
+static bool gains(XnnCpu cpu, const Windows *w, double batch, Cost cost) {
   double node = cost_of_windows(w, batch).products,
          loss = (cost.products * with_avx512.product + cost.copies) / (node * with_avx512.node),
          gain = node * with_avx2.node / time_with_avx2(cost);
-  return loss < MOST_LOSS && gain > loss * loss;
+  switch (cpu) {
+  case XNN_CPU_AVX2:
+    return gain > LEAST_GAIN;
+  case XNN_CPU_AVX512:
+    return loss * LEAST_GAIN < 1;
+  default:
+    return loss < MOST_LOSS && gain > loss * loss;
+  }
 }
 
 /* rows: whether the types allow BY_ROWS. */
-static Way fastest(const Windows *w, double batch, bool rows) {
+static Way fastest(XnnCpu cpu, const Windows *w, double batch, bool rows) {
   const Convolution *c = w->c;
   uint32_t beyond = c->out_channels % 16;
   if (beyond > 0 && beyond <= EIGHT)
     return BY_NODE;
   if (are_patches(w))
-    return gains(w, batch, cost_of_patches(w, batch)) ? BY_PATCHES : BY_NODE;
+    return gains(cpu, w, batch, cost_of_patches(w, batch)) ? BY_PATCHES : BY_NODE;
   Cost by_windows = cost_of_windows(w, batch), by_rows = cost_of_rows(w, batch);
   bool windows = can_be_windows(w, batch);
   rows = rows && can_be_rows(w, batch) &&
          (!windows || time_with_avx2(by_rows) < time_with_avx2(by_windows));
   if ((!windows && !rows) || c->in_channels < LEAST_CHANNELS)
     return BY_NODE;
-  if (!gains(w, batch, rows ? by_rows : by_windows))
+  if (!gains(cpu, w, batch, rows ? by_rows : by_windows))
     return BY_NODE;
   return rows ? BY_ROWS : BY_WINDOWS;
 }
@@ -259,7 +267,7 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
   SymInt batch;
   if (c->rank != 2 || xl_has_nhwc(l, x) || xl_has_permuted(l, x) || xl_is_moved(l, x) ||
       !is_candidate(l, n, &w, &batch) ||
-      fastest(&w, (double)sym_upper(&l->g->syms, batch), false) != BY_PATCHES)
+      fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), false) != BY_PATCHES)
     return false;
   SymInt planes[] = {batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
          patches[6];
@@ -278,7 +286,7 @@ bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
   if (!is_candidate(l, n, &w, &batch))
     return false;
   bool floats = value_dtype(l->g, weight) == DTYPE_F32 && (!bias || value_is_const(l->g, bias));
-  switch (fastest(&w, (double)sym_upper(&l->g->syms, batch), floats)) {
+  switch (fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), floats)) {
   case BY_WINDOWS:
     by_windows(l, n, &w, batch, in, out);
     return true;

@@ -17,7 +17,7 @@
 #include "ir/transform.h"
 #include "support/text.h"
 
-enum { SET_MIN_OPS, SET_OPS, SET_SKIP, SET_MIN_SHARED }; /* rows of settings */
+enum { SET_MIN_OPS, SET_OPS, SET_SKIP, SET_MIN_SHARED, SET_CPU }; /* rows of settings */
 
 enum { MAX_ROUNDS = 16, MAX_DIVISIONS = 64, MAX_TRIALS = 256 };
 
@@ -456,11 +456,16 @@ static bool divide_repeats(Partitioner *p) {
   return divided;
 }
 
+static XnnCpu chosen_cpu(const BackendContext *c) {
+  StrView cpu = c->settings[SET_CPU];
+  return !cpu.size ? XNN_CPU_ANY : sv_eq(cpu, SV("avx2")) ? XNN_CPU_AVX2 : XNN_CPU_AVX512;
+}
+
 static Status partition(BackendContext *c, Graph *g) {
   Partitioner p = {.c = c, .g = g};
   p.delegated = ARENA_ARRAY(c->scratch, bool, g->node_count);
   p.change = ARENA_ARRAY(c->scratch, uint32_t, g->node_count);
-  xl_init(&p.l, g, c->scratch);
+  xl_init(&p.l, g, chosen_cpu(c), c->scratch);
   try_nodes(&p);
   do
     number_nodes(&p);
@@ -478,7 +483,7 @@ static Status partition(BackendContext *c, Graph *g) {
 
 static Status preprocess(BackendContext *c, Graph *g, const Partition *part, DelegateCode *code) {
   XnnLowering l;
-  xl_init(&l, g, c->scratch);
+  xl_init(&l, g, chosen_cpu(c), c->scratch);
   if (!lower_all(&l, part))
     BUG("a node is refused when lowered (%s), and was not before", l.refusal.rule);
   xnn_write_delegate(c, g, &l, code);
@@ -499,6 +504,9 @@ static const BackendSetting settings[] = {
                         "equal parts share a delegate when that saves so many bytes of weights "
                         "(default: 131072, and by estimated time)",
                         SETTING_NUMBER},
+    [SET_CPU] = {"cpu", "avx2|avx512",
+                 "convolutions in the form that is fastest there (default: fast on both)",
+                 SETTING_CHOICE},
     {NULL},
 };
 

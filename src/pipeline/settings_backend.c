@@ -42,6 +42,19 @@ static EtcStatus check_nodes(Session *s, const Backend *backend, const BackendSe
   return ETC_OK;
 }
 
+/* Whether the value is one of the words that '|' separates. */
+static bool is_choice(const char *words, StrView value) {
+  StrView rest = sv_from(words);
+  while (rest.size) {
+    StrView word = rest, others = {0};
+    (void)session_split(rest, '|', &word, &others);
+    if (sv_eq(word, value))
+      return true;
+    rest = others;
+  }
+  return false;
+}
+
 static EtcStatus check_value(Session *s, const Backend *backend, const BackendSetting *setting,
                              StrView value) {
   uint64_t number;
@@ -49,7 +62,10 @@ static EtcStatus check_value(Session *s, const Backend *backend, const BackendSe
     return ETC_OK;
   if (value.size && setting->kind == SETTING_NODES)
     return check_nodes(s, backend, setting, value);
-  if (value.size && text_parse_u64(value, &number) && number >= 1 && number <= UINT32_MAX)
+  if (setting->kind == SETTING_CHOICE && is_choice(setting->argument, value))
+    return ETC_OK;
+  if (setting->kind == SETTING_NUMBER && text_parse_u64(value, &number) && number >= 1 &&
+      number <= UINT32_MAX)
     return ETC_OK;
   return session_usage(
       s, "--backend",

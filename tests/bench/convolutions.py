@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Single convolutions on XNNPACK beside ONNX Runtime: which shapes are slower, and by how much.
 
-  convolutions.py [--etc build/release/etc] [--against ETC] [--quick] [-k PATTERN,...] [--share SECONDS]
+  convolutions.py [--etc build/release/etc] [--against ETC] [--cpu CPU] [--quick] [-k PATTERN,...] [--share SECONDS]
 
 Each row of convolution_shapes.txt becomes a model of one operator with seeded weights and a bias, which is lowered with `etc
 lower --backend xnnpack`. Program and ONNX Runtime, both on one thread, run in turn in this process, and the processor time
 of the fastest run counts; loading and the first run, in a process of its own, give the anonymous memory that each adds
-(--memory). --against lowers with another etc as well and shows its time in the same run, for what a change gains.
+(--memory). --against lowers with another etc as well and shows its time in the same run, for what a change gains; --cpu is for
+the first one alone, so that one command given twice shows what the setting gains.
 
 A model of one operator reorders its input and result between NCHW and NHWC, which a network does at its ends only. The column
 "within" is without that: our program for the same operator on images in NHWC, beside ONNX Runtime on the plain one.
@@ -100,6 +101,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--etc", type=pathlib.Path, default=ROOT / "build" / "release" / "etc")
     parser.add_argument("--against", type=pathlib.Path, help="another etc, for comparison")
+    parser.add_argument("--cpu", help="lower with --backend xnnpack:cpu=CPU")
     parser.add_argument("--quick", action="store_true", help=f"one of {QUICK} shapes")
     parser.add_argument("-k", metavar="PATTERN,...", help="only the shapes, or kinds, of these names")
     parser.add_argument("--share", type=float, default=0.4, help="seconds of runs for a shape")
@@ -131,9 +133,10 @@ def measure_shape(args, shape, folder, fresh):
     expected = session.run(None, {"x": plain})[0]
     row = {"name": shape.name, "kind": shape.kind, "text": shape.text}
     runs = [lambda: session.run(None, {"x": plain})]
-    for i, etc in enumerate(e for e in (args.etc, args.against) if e):
+    backend = f"xnnpack:cpu={args.cpu}" if args.cpu else "xnnpack"
+    for i, (etc, how) in enumerate(pair for pair in ((args.etc, backend), (args.against, "xnnpack")) if pair[0]):
         program_path = folder / f"{i}.pte"
-        measure.run([etc, "lower", path, "-o", program_path, "--backend", "xnnpack"])
+        measure.run([etc, "lower", path, "-o", program_path, "--backend", how])
         program = latency.Program(program_path)
         got = program.outputs([tensor])[0]
         wrong = np.abs(got - expected).max() / max(1, np.abs(expected).max()) if got.shape == expected.shape else math.inf
@@ -147,7 +150,7 @@ def measure_shape(args, shape, folder, fresh):
         row["memory"], row["reference_memory"] = (fresh.added(p, [plain])[1] / (1 << 20) for p in (folder / "0.pte", path))
     content, x = shape.model(nhwc=True)
     path.write_bytes(content)
-    measure.run([args.etc, "lower", path, "-o", folder / "within.pte", "--backend", "xnnpack"])
+    measure.run([args.etc, "lower", path, "-o", folder / "within.pte", "--backend", backend])
     within, last = latency.Program(folder / "within.pte"), arrays.to_torch(x)
     runs.append(lambda: within.method.execute([last]))
     best = None
