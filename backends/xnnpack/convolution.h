@@ -118,9 +118,12 @@ enum { WINDOW_RANK = 6, MAX_WINDOW_TAPS = 256 };
 typedef struct Windows {
   const Convolution *c;
   uint32_t in[2], out[2];
+  uint32_t before[2];       /* padding in front of the image */
   SymInt dims[WINDOW_RANK]; /* of the view of the padded image */
 } Windows;
 
+/* The windows of a convolution on a whole image; false when a size is dynamic. */
+bool xl_whole_windows(const XnnLowering *l, NodeId n, const Convolution *c, Windows *w);
 /* The padded image as a view; sets w->dims. */
 XnnId xl_window_view(XnnLowering *l, Windows *w, SymInt batch, XnnId in);
 /* What a tap meets of a view; dims become those of the result. */

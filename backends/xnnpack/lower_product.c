@@ -10,22 +10,27 @@
  * overlap nor leave gaps, so that each element only changes its place. BY_ROWS: what the taps of a
  * row of the kernel meet is; the product gives the rows of the kernel each a result of its own, and
  * these are shifted and added. That copies a third of the image's elements, and three times the
- * result's. */
+ * result's.
+ *
+ * Where the copies would take much memory, the result is computed in strips, whose copies take the
+ * place of each other; but XNNPACK packs the weights for each strip. */
 #include <math.h>
 
 #include "backends/xnnpack/convolution.h"
 
 enum {
   MOST_TAPS = 9,        /* that are joined, or rows of a kernel */
-  CACHED = 1 << 20,     /* bytes of which copies stay in the second cache */
+  CACHED = 3 << 20,     /* bytes of which copies stay in caches */
   FAR = 2,              /* times as long each copy takes of more */
-  MOST_BYTES = 4 << 20, /* of copies, or so many times those of the weights: */
-  MOST_OF_WEIGHTS = 4,
-  LEAST_CHANNELS = 16, /* of the image: copies of fewer take longer than what they hold */
-  LONG_RUN = 16,       /* elements next to each other that are moved as fast as they are joined */
-  EIGHT = 8            /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
+  MOST_BYTES = 4 << 20, /* of copies and further weights, or as many as image and result take and */
+  MOST_OF_WEIGHTS = 4,  /* so many times the weights */
+  MOST_STRIPS = 25,     /* two steps of joining five */
+  BYTES_OF_STRIP = 1500, /* of nodes in the file */
+  LEAST_CHANNELS = 16,   /* of the image: copies of fewer take longer than what they hold */
+  LONG_RUN = 16,         /* elements next to each other that are moved as fast as they are joined */
+  EIGHT = 8              /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
 };
-#define MOST_LOSS 1.35 /* with AVX-512; on Arm, where a product takes longer, it is less */
+#define MOST_LOSS 1.4  /* with AVX-512; on Arm, where a product takes longer, it is less */
 #define LEAST_GAIN 1.1 /* by which an estimate must be better */
 
 /* ns for one input channel and tap of 16 outputs, in one node and as a product. */
@@ -41,38 +46,75 @@ typedef struct Cost {
   double copies, products;
 } Cost;
 
+typedef struct Plan {
+  Way way;
+  uint32_t strips;
+  Cost cost;
+} Plan;
+
 static double far(double elements) { return elements * sizeof(float) > CACHED ? FAR : 1; }
 
-static double padded_image(const Windows *w, double batch) {
-  const Convolution *c = w->c;
-  bool padded = c->padding[0] || c->padding[1];
-  return padded ? batch * w->in[0] * w->in[1] * c->in_channels * TIME_READ : 0;
+static double image_of(const Windows *w, double batch) {
+  return batch * w->in[0] * w->in[1] * w->c->in_channels;
 }
 
-static Cost cost_of_windows(const Windows *w, double batch) {
+static double result_of(const Windows *w, double batch) {
+  return batch * w->out[0] * w->out[1] * w->c->out_channels;
+}
+
+static double padded_image(const Windows *w, double batch) {
+  return w->before[0] || w->before[1] ? image_of(w, batch) * TIME_READ : 0;
+}
+
+/* --- by windows --- */
+
+static double elements_of_windows(const Windows *w, double batch) {
+  const Convolution *c = w->c;
+  return batch * w->out[0] * w->out[1] * c->kernel[0] * c->kernel[1] * c->in_channels;
+}
+
+static Cost cost_of_windows(const Windows *w, double batch, uint32_t strips) {
   const Convolution *c = w->c;
   uint32_t taps = c->kernel[0] * c->kernel[1];
-  double gathered = batch * w->out[0] * w->out[1] * taps * c->in_channels,
+  double gathered = elements_of_windows(w, batch),
          each = taps > 1 ? TIME_READ + TIME_COPIED : TIME_READ,
-         copies = (gathered * each + padded_image(w, batch)) * far(gathered);
-  return (Cost){copies + taps * TIME_SMALL_NODE, gathered * sixteens(c->out_channels)};
+         copies = (gathered * each + padded_image(w, batch)) * far(gathered / strips);
+  return (Cost){copies + (double)strips * taps * TIME_SMALL_NODE,
+                gathered * sixteens(c->out_channels)};
 }
 
-static Cost cost_of_rows(const Windows *w, double batch) {
+/* --- by rows --- */
+
+/* Rows of the image that windows begin in. */
+static double rows_met(const Windows *w, uint32_t strips) {
+  const Convolution *c = w->c;
+  return w->out[0] + (double)strips * (c->kernel[0] - 1) * c->dilation[0];
+}
+
+static double elements_of_rows(const Windows *w, double batch, uint32_t strips) {
+  const Convolution *c = w->c;
+  return batch * rows_met(w, strips) * w->out[1] *
+         (c->kernel[1] * c->in_channels + c->kernel[0] * c->out_channels);
+}
+
+static Cost cost_of_rows(const Windows *w, double batch, uint32_t strips) {
   const Convolution *c = w->c;
   uint32_t rows = c->kernel[0], columns = c->kernel[1];
-  double places = batch * (w->in[0] + 2 * c->padding[0]) * w->out[1],
+  double places = batch * rows_met(w, strips) * w->out[1],
          gathered = places * columns * c->in_channels, results = places * rows * c->out_channels,
          each = columns > 1 ? TIME_READ + TIME_COPIED : 0,
          added = (rows * TIME_COPIED + (rows - 1) * TIME_ADDED) * results / rows,
-         copies = (gathered * each + padded_image(w, batch)) * far(gathered);
-  return (Cost){copies + added * far(results) + (columns + 2 * rows) * TIME_SMALL_NODE,
+         copies = (gathered * each + padded_image(w, batch)) * far(gathered / strips);
+  return (Cost){copies + added * far(results / strips) +
+                    (double)strips * (columns + 2 * rows) * TIME_SMALL_NODE,
                 gathered * sixteens((uint64_t)rows * c->out_channels)};
 }
 
+/* --- by patches --- */
+
 static Cost cost_of_patches(const Windows *w, double batch) {
   const Convolution *c = w->c;
-  double image = batch * w->in[0] * w->in[1] * c->in_channels,
+  double image = image_of(w, batch),
          each = c->kernel[1] * c->in_channels >= LONG_RUN ? TIME_COPIED : TIME_MOVED,
          moved = c->kernel[0] > 1 ? image * each * far(image) : 0;
   return (Cost){moved + 2 * TIME_SMALL_NODE, image * sixteens(c->out_channels)};
@@ -87,33 +129,72 @@ static bool are_patches(const Windows *w) {
   return are;
 }
 
-static double time_with_avx2(Cost cost) { return cost.products * with_avx2.product + cost.copies; }
+/* --- which way --- */
+
+static uint32_t dim_of_strips(const Windows *w) { return w->in[0] == 1; }
 
 /* For the memory's sake; elements: of all that a way makes beside image and result. */
-static bool fits(const Convolution *c, double elements) {
+static bool fits(const Windows *w, double batch, double elements, uint32_t strips) {
+  const Convolution *c = w->c;
   double taps = (double)c->kernel[0] * c->kernel[1],
-         weights = taps * c->in_channels * c->out_channels;
-  return elements <= fmax(MOST_BYTES / sizeof(float), MOST_OF_WEIGHTS * weights);
+         weights = taps * c->in_channels * c->out_channels,
+         most = MOST_OF_WEIGHTS * weights + image_of(w, batch) + result_of(w, batch);
+  return elements / strips + (strips - 1) * weights <= fmax(MOST_BYTES / sizeof(float), most);
 }
 
-static bool can_be_windows(const Windows *w, double batch) {
+static bool can_be_windows(const Windows *w, double batch, uint32_t strips) {
   const Convolution *c = w->c;
-  uint32_t taps = c->kernel[0] * c->kernel[1];
-  return taps <= MOST_TAPS && fits(c, batch * w->out[0] * w->out[1] * taps * c->in_channels);
+  return c->kernel[0] * c->kernel[1] <= MOST_TAPS &&
+         fits(w, batch, elements_of_windows(w, batch), strips);
 }
 
-static bool can_be_rows(const Windows *w, double batch) {
+static bool can_be_rows(const Windows *w, double batch, uint32_t strips) {
   const Convolution *c = w->c;
-  double places = batch * (w->in[0] + 2 * c->padding[0]) * w->out[1];
   return c->kernel[0] > 1 && c->kernel[0] <= MOST_TAPS && c->kernel[1] <= MOST_TAPS &&
-         c->stride[0] == 1 &&
-         fits(c, places * (c->kernel[1] * c->in_channels + c->kernel[0] * c->out_channels));
+         c->stride[0] == 1 && dim_of_strips(w) == 0 &&
+         fits(w, batch, elements_of_rows(w, batch, strips), strips);
+}
+
+static double time_with_avx2(Cost cost) { return cost.products * with_avx2.product + cost.copies; }
+
+static double time_with_avx512(Cost cost) {
+  return cost.products * with_avx512.product + cost.copies;
+}
+
+static void take_faster(XnnCpu cpu, Plan *best, Way way, uint32_t strips, Cost cost) {
+  double (*time_of)(Cost) = cpu == XNN_CPU_AVX512 ? time_with_avx512 : time_with_avx2;
+  if (best->way == BY_NODE || time_of(cost) < time_of(best->cost))
+    *best = (Plan){way, strips, cost};
+}
+
+/* Image and result are copied once more; and further nodes make the file larger. */
+static Cost cost_of_strips(const Windows *w, double batch, uint32_t strips, Cost cost) {
+  double image = image_of(w, batch), result = result_of(w, batch);
+  if (strips == 1)
+    return cost;
+  cost.copies += image * TIME_READ * far(image) + result * TIME_COPIED * far(result) +
+                 (double)strips * BYTES_OF_STRIP * TIME_OF_STEPS;
+  return cost;
+}
+
+/* The fastest way by windows or rows of windows; BY_NODE when there is none. */
+static Plan find_gathered(XnnCpu cpu, const Windows *w, double batch, bool rows) {
+  uint32_t size = w->out[dim_of_strips(w)], most = size < MOST_STRIPS ? size : MOST_STRIPS;
+  Plan best = {.way = BY_NODE};
+  for (uint32_t s = 1; s <= most; s++) {
+    if (can_be_windows(w, batch, s))
+      take_faster(cpu, &best, BY_WINDOWS, s,
+                  cost_of_strips(w, batch, s, cost_of_windows(w, batch, s)));
+    if (rows && can_be_rows(w, batch, s))
+      take_faster(cpu, &best, BY_ROWS, s, cost_of_strips(w, batch, s, cost_of_rows(w, batch, s)));
+  }
+  return best;
 }
 
 /* Where the CPU is not said, a loss with AVX-512 counts twice. */
 static bool gains(XnnCpu cpu, const Windows *w, double batch, Cost cost) {
-  double node = cost_of_windows(w, batch).products,
-         loss = (cost.products * with_avx512.product + cost.copies) / (node * with_avx512.node),
+  double node = cost_of_windows(w, batch, 1).products,
+         loss = time_with_avx512(cost) / (node * with_avx512.node),
          gain = node * with_avx2.node / time_with_avx2(cost);
   switch (cpu) {
   case XNN_CPU_AVX2:
@@ -126,23 +207,22 @@ static bool gains(XnnCpu cpu, const Windows *w, double batch, Cost cost) {
 }
 
 /* rows: whether the types allow BY_ROWS. */
-static Way fastest(XnnCpu cpu, const Windows *w, double batch, bool rows) {
+static Plan fastest(XnnCpu cpu, const Windows *w, double batch, bool rows) {
   const Convolution *c = w->c;
   uint32_t beyond = c->out_channels % 16;
+  Plan plan = {.way = BY_NODE, .strips = 1};
   if (beyond > 0 && beyond <= EIGHT)
-    return BY_NODE;
+    return plan;
   if (are_patches(w))
-    return gains(cpu, w, batch, cost_of_patches(w, batch)) ? BY_PATCHES : BY_NODE;
-  Cost by_windows = cost_of_windows(w, batch), by_rows = cost_of_rows(w, batch);
-  bool windows = can_be_windows(w, batch);
-  rows = rows && can_be_rows(w, batch) &&
-         (!windows || time_with_avx2(by_rows) < time_with_avx2(by_windows));
-  if ((!windows && !rows) || c->in_channels < LEAST_CHANNELS)
-    return BY_NODE;
-  if (!gains(cpu, w, batch, rows ? by_rows : by_windows))
-    return BY_NODE;
-  return rows ? BY_ROWS : BY_WINDOWS;
+    plan = (Plan){BY_PATCHES, 1, cost_of_patches(w, batch)};
+  else if (c->in_channels >= LEAST_CHANNELS)
+    plan = find_gathered(cpu, w, batch, rows);
+  if (plan.way != BY_NODE && !gains(cpu, w, batch, plan.cost))
+    plan.way = BY_NODE;
+  return plan;
 }
+
+/* --- nodes --- */
 
 /* The product of an image [n, h, w, length] and the weights, permuted and seen as [outputs, 1, 1,
  * length]. */
@@ -227,13 +307,14 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
                     XnnId out) {
   const Convolution *c = whole->c;
   Convolution row = *c;
-  Windows w = {.c = &row, .in = {whole->in[0], whole->in[1]}, .out = {0, whole->out[1]}};
+  Windows w = *whole;
   SymInt dims[WINDOW_RANK];
   uint32_t rows = c->kernel[0], length = c->kernel[1] * c->in_channels,
            outputs = rows * c->out_channels,
            filter[] = {rows, c->out_channels, c->kernel[1], c->in_channels};
+  w.c = &row;
   row.kernel[0] = row.dilation[0] = 1;
-  w.out[0] = w.in[0] + 2 * c->padding[0];
+  w.out[0] = whole->out[0] + (rows - 1) * c->dilation[0];
   XnnId windows = xl_windows_of(l, &w, xl_window_view(l, &w, batch, in), dims);
   SymInt seen[] = {batch, w.out[0], w.out[1], length},
          made[] = {batch, w.out[0], w.out[1], outputs};
@@ -250,24 +331,78 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
   }
 }
 
+static void one_strip(XnnLowering *l, NodeId n, Way way, Windows *w, SymInt batch, XnnId in,
+                      XnnId out) {
+  if (way == BY_WINDOWS)
+    by_windows(l, n, w, batch, in, out);
+  else if (way == BY_PATCHES)
+    by_patches(l, n, w, batch, in, out);
+  else
+    by_rows(l, n, w, batch, in, out);
+}
+
+/* Part of an image: `size` rows (dim 0) or columns (dim 1) from begin on. */
+static XnnId part_of_image(XnnLowering *l, XnnId in, uint32_t dim, uint32_t begin, uint32_t size) {
+  if (!xl_ok(l))
+    return in;
+  XnnValue like = l->x.values[in];
+  like.dims[1 + dim] = size;
+  XnnId part = xl_temp(l, like.rank, like.dims);
+  xl_slice(l, in, 1 + dim, like.rank, begin, size, part);
+  return part;
+}
+
+/* What places begin to end - 1 of the result read of the image: sets begin to its first row. */
+static Windows windows_of_strip(const Windows *whole, uint32_t dim, uint32_t *begin, uint32_t end) {
+  const Convolution *c = whole->c;
+  Windows w = *whole;
+  int64_t first = (int64_t)*begin * c->stride[dim] - whole->before[dim],
+          last = (int64_t)(end - 1) * c->stride[dim] - whole->before[dim] +
+                 (int64_t)(c->kernel[dim] - 1) * c->dilation[dim];
+  w.out[dim] = end - *begin;
+  w.before[dim] = (uint32_t)max_i64(-first, 0);
+  *begin = (uint32_t)max_i64(first, 0);
+  w.in[dim] = (uint32_t)(min_i64(last + 1, whole->in[dim]) - *begin);
+  return w;
+}
+
+static void in_strips(XnnLowering *l, NodeId n, const Plan *plan, Windows *whole, SymInt batch,
+                      XnnId in, XnnId out) {
+  XnnId parts[MOST_STRIPS];
+  uint32_t dim = dim_of_strips(whole), size = whole->out[dim], count = plan->strips;
+  if (count == 1 || !xl_ok(l)) {
+    one_strip(l, n, plan->way, whole, batch, in, out);
+    return;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t begin = size * i / count, end = size * (i + 1) / count;
+    Windows w = windows_of_strip(whole, dim, &begin, end);
+    XnnValue like = l->x.values[out];
+    like.dims[1 + dim] = w.out[dim];
+    parts[i] = xl_temp(l, like.rank, like.dims);
+    one_strip(l, n, plan->way, &w, batch, part_of_image(l, in, dim, begin, w.in[dim]), parts[i]);
+  }
+  xl_concatenate(l, parts, count, 1 + dim, out);
+}
+
 /* Whether a product could take its place; sets the sizes and the batch. */
-static bool is_candidate(XnnLowering *l, NodeId n, Windows *w, SymInt *batch) {
-  const Convolution *c = w->c;
+static bool is_candidate(XnnLowering *l, NodeId n, const Convolution *c, Windows *w,
+                         SymInt *batch) {
   bool is_product =
       c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1;
   *batch = value_dim(l->g, node_value(l->g, n, 0), 0);
   return xl_ok(l) && !c->transposed && c->groups == 1 && !is_product &&
-         value_is_const(l->g, node_value(l->g, n, 1)) && xl_image_sizes(l, n, c, w->in, w->out);
+         value_is_const(l->g, node_value(l->g, n, 1)) && xl_whole_windows(l, n, c, w);
 }
 
 bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
   static const uint32_t perm[] = {0, 2, 4, 1, 3, 5};
   ValueId x = node_value(l->g, n, 0);
-  Windows w = {.c = c};
+  Windows w;
   SymInt batch;
   if (c->rank != 2 || xl_has_nhwc(l, x) || xl_has_permuted(l, x) || xl_is_moved(l, x) ||
-      !is_candidate(l, n, &w, &batch) ||
-      fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), false) != BY_PATCHES)
+      !is_candidate(l, n, c, &w, &batch) ||
+      fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), false).way != BY_PATCHES)
     return false;
   SymInt planes[] = {batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
          patches[6];
@@ -280,23 +415,15 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
 }
 
 bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
-  Windows w = {.c = c};
+  Windows w;
   ValueId weight = node_value(l->g, n, 1), bias = node_value(l->g, n, 2);
   SymInt batch;
-  if (!is_candidate(l, n, &w, &batch))
+  if (!is_candidate(l, n, c, &w, &batch))
     return false;
   bool floats = value_dtype(l->g, weight) == DTYPE_F32 && (!bias || value_is_const(l->g, bias));
-  switch (fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), floats)) {
-  case BY_WINDOWS:
-    by_windows(l, n, &w, batch, in, out);
-    return true;
-  case BY_PATCHES:
-    by_patches(l, n, &w, batch, in, out);
-    return true;
-  case BY_ROWS:
-    by_rows(l, n, &w, batch, in, out);
-    return true;
-  default:
+  Plan plan = fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), floats);
+  if (plan.way == BY_NODE)
     return false;
-  }
+  in_strips(l, n, &plan, &w, batch, in, out);
+  return true;
 }

@@ -80,13 +80,13 @@ static bool is_small(const XnnLowering *l, NodeId n, const Windows *w) {
 
 bool xl_by_windows(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
   Graph *g = l->g;
-  Windows w = {.c = c};
+  Windows w;
   ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
   uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1];
   bool each = c->depthwise && c->out_channels == c->in_channels;
   if (c->transposed || (c->groups > 1 && !each) || taps > (each ? MAX_ADDED_TAPS : MAX_WINDOW_TAPS))
     return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "weight"));
-  if (!xl_image_sizes(l, n, c, w.in, w.out) || !type_is_static(value_type(g, weight)))
+  if (!xl_whole_windows(l, n, c, &w) || !type_is_static(value_type(g, weight)))
     return xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2));
   if (!is_small(l, n, &w))
     return xl_refuse(l, XNN_RULE_SIZE_LIMIT);

@@ -3,6 +3,8 @@
 
 #include "backends/xnnpack/lower.h"
 
+enum { MOST_JOINED = 5 }; /* values that one node of XNNPACK joins */
+
 bool xl_keeps_channels(const Graph *g, ValueId x, ValueId y) {
   uint32_t varying = 0;
   if (!xl_has_layouts(g, x) || !xl_has_layouts(g, y) || value_dim(g, x, 0) != value_dim(g, y, 0) ||
@@ -200,7 +202,17 @@ void lower_select(XnnLowering *l, NodeId n) {
   xl_reshape_to(l, one, y, out);
 }
 
-/* At most five values a node: longer lists are joined in steps. */
+/* The first of `count` items in group i of MOST_JOINED: few that are more than one node takes are
+ * all in the first group, so that the others are copied once. */
+static uint32_t group_begin(uint32_t count, uint32_t i) {
+  if (count <= MOST_JOINED)
+    return i;
+  if (count < 2 * MOST_JOINED)
+    return i ? count - MOST_JOINED + i : 0;
+  return (uint32_t)((uint64_t)count * i / MOST_JOINED);
+}
+
+/* Longer lists than one node takes are joined in groups first. */
 void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis, XnnId out) {
   static const XnnNodeKind by_count[] = {[2] = XNN_CONCATENATE2,
                                          [3] = XNN_CONCATENATE3,
@@ -212,29 +224,21 @@ void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t
     xl_unary(l, XNN_COPY, items[0], out);
     return;
   }
-  XnnId front[5] = {XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE};
-  memcpy(front, items, min_i64(count, 5) * sizeof *items);
-  for (uint32_t done = min_i64(count, 5);;) {
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < 5; i++)
-      used += front[i] != XNN_NONE;
-    XnnId joined = out;
-    if (done < count) {
-      XnnValue sum = l->x.values[front[0]];
-      for (uint32_t i = 1; i < used; i++)
-        sum.dims[axis] += l->x.values[front[i]].dims[axis];
-      joined = xl_temp(l, sum.rank, sum.dims);
-    }
-    XNN_ADD_NODE(&l->x, by_count[used], axis, front[0], front[1], front[2], front[3], joined, 0,
-                 front[4]);
-    if (done == count)
-      return;
-    uint32_t more = (uint32_t)min_i64(count - done, 4);
-    front[0] = joined;
-    for (uint32_t i = 0; i < 4; i++)
-      front[i + 1] = i < more ? items[done + i] : XNN_NONE;
-    done += more;
+  XnnId parts[MOST_JOINED] = {XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE};
+  uint32_t used = count < MOST_JOINED ? count : MOST_JOINED;
+  for (uint32_t i = 0; i < used; i++) {
+    uint32_t begin = group_begin(count, i), end = group_begin(count, i + 1);
+    parts[i] = items[begin];
+    if (end - begin == 1)
+      continue;
+    XnnValue sum = l->x.values[items[begin]];
+    for (uint32_t k = begin + 1; k < end; k++)
+      sum.dims[axis] += l->x.values[items[k]].dims[axis];
+    parts[i] = xl_temp(l, sum.rank, sum.dims);
+    xl_concatenate(l, items + begin, end - begin, axis, parts[i]);
   }
+  XNN_ADD_NODE(&l->x, by_count[used], axis, parts[0], parts[1], parts[2], parts[3], out, 0,
+               parts[4]);
 }
 
 static bool all_permuted(const XnnLowering *l, const ValueId *values, uint32_t count) {

@@ -6,12 +6,17 @@
 
 enum { MOST_JOINED = 9 }; /* taps that are joined at once */
 
+bool xl_whole_windows(const XnnLowering *l, NodeId n, const Convolution *c, Windows *w) {
+  *w = (Windows){.c = c, .before = {c->padding[0], c->padding[1]}};
+  return xl_image_sizes(l, n, c, w->in, w->out);
+}
+
 /* The last elements that windows meet may be missing to a whole stride, and those behind them are
  * seen all the same. */
 static uint32_t whole_strides(const Windows *w, uint32_t i) {
   const Convolution *c = w->c;
   uint32_t met = (c->kernel[i] - 1) * c->dilation[i] + (w->out[i] - 1) * c->stride[i] + 1,
-           there = w->in[i] + c->padding[i], all = met > there ? met : there;
+           there = w->in[i] + w->before[i], all = met > there ? met : there;
   return (all + c->stride[i] - 1) / c->stride[i];
 }
 
@@ -20,8 +25,8 @@ XnnId xl_window_view(XnnLowering *l, Windows *w, SymInt batch, XnnId in) {
   uint32_t before[4] = {0}, after[4] = {0}, rows[2];
   for (uint32_t i = 0; i < 2; i++) {
     rows[i] = whole_strides(w, i);
-    before[1 + i] = c->padding[i];
-    after[1 + i] = rows[i] * c->stride[i] - w->in[i] - c->padding[i];
+    before[1 + i] = w->before[i];
+    after[1 + i] = rows[i] * c->stride[i] - w->in[i] - w->before[i];
   }
   if (before[1] || before[2] || after[1] || after[2]) {
     SymInt dims[] = {batch, (SymInt)rows[0] * c->stride[0], (SymInt)rows[1] * c->stride[1],
