@@ -136,6 +136,11 @@ XnnId xl_windows_of(XnnLowering *l, const Windows *w, XnnId in, SymInt dims[WIND
  * its windows; false when that is not faster. */
 bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+/* Adds a convolution node, or a product in its place where that is faster. Sizes of in and out are
+ * fixed but for the batch. floats: the weights are no codes. */
+void xl_node_or_product(XnnLowering *l, const ConvolutionNode *node, bool floats, SymInt batch,
+                        XnnId in, XnnId weights, XnnId bias, XnnId out);
+
 /* Computes a convolution of constant weights over patches of an image that is there in NCHW alone;
  * false when that is not faster, or the image is not such a one. */
 bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c);

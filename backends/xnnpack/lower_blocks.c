@@ -209,6 +209,8 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
   XnnId image = b->in > 1 ? xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4) : in,
         result = xl_sym_temp(l, 4, results);
   XnnId added = bias ? xl_repeated_bias(l, bias, (uint32_t)outputs) : XNN_NONE;
-  xl_convolution_node(l, &node, image, filter(l, node_value(g, n, 1), c, b), added, result);
+  ValueId weight = node_value(g, n, 1);
+  xl_node_or_product(l, &node, value_is_const(g, weight), batch, image, filter(l, weight, c, b),
+                     added, result);
   xl_reshape(l, result, whole, 4, out);
 }

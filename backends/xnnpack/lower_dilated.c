@@ -204,7 +204,8 @@ static XnnId rows_of(XnnLowering *l, const Dilated *d, const Part *h, XnnId in, 
     XnnId part = xl_sym_temp(l, 4, to), read = met(l, d, 1, w, in, from);
     XnnId weights = filter(l, d, h, w),
           shift = first && i == 0 && bias ? xl_filter(l, bias) : XNN_NONE;
-    xl_convolution_node(l, &node, read, weights, shift, part);
+    xl_node_or_product(l, &node, value_is_const(l->g, node_value(l->g, d->n, 1)), d->batch, read,
+                       weights, shift, part);
     sum = added(l, d, 1, w, part, sum, to);
   }
   return sum;

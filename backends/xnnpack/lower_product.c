@@ -46,6 +46,12 @@ typedef struct Cost {
   double copies, products;
 } Cost;
 
+/* What a convolution may be. */
+typedef struct Choice {
+  bool rows;       /* BY_ROWS */
+  uint32_t strips; /* at most */
+} Choice;
+
 typedef struct Plan {
   Way way;
   uint32_t strips;
@@ -178,14 +184,14 @@ static Cost cost_of_strips(const Windows *w, double batch, uint32_t strips, Cost
 }
 
 /* The fastest way by windows or rows of windows; BY_NODE when there is none. */
-static Plan find_gathered(XnnCpu cpu, const Windows *w, double batch, bool rows) {
-  uint32_t size = w->out[dim_of_strips(w)], most = size < MOST_STRIPS ? size : MOST_STRIPS;
+static Plan find_gathered(XnnCpu cpu, const Windows *w, double batch, Choice choice) {
+  uint32_t size = w->out[dim_of_strips(w)], most = size < choice.strips ? size : choice.strips;
   Plan best = {.way = BY_NODE};
   for (uint32_t s = 1; s <= most; s++) {
     if (can_be_windows(w, batch, s))
       take_faster(cpu, &best, BY_WINDOWS, s,
                   cost_of_strips(w, batch, s, cost_of_windows(w, batch, s)));
-    if (rows && can_be_rows(w, batch, s))
+    if (choice.rows && can_be_rows(w, batch, s))
       take_faster(cpu, &best, BY_ROWS, s, cost_of_strips(w, batch, s, cost_of_rows(w, batch, s)));
   }
   return best;
@@ -206,8 +212,7 @@ static bool gains(XnnCpu cpu, const Windows *w, double batch, Cost cost) {
   }
 }
 
-/* rows: whether the types allow BY_ROWS. */
-static Plan fastest(XnnCpu cpu, const Windows *w, double batch, bool rows) {
+static Plan fastest(XnnCpu cpu, const Windows *w, double batch, Choice choice) {
   const Convolution *c = w->c;
   uint32_t beyond = c->out_channels % 16;
   Plan plan = {.way = BY_NODE, .strips = 1};
@@ -216,10 +221,18 @@ static Plan fastest(XnnCpu cpu, const Windows *w, double batch, bool rows) {
   if (are_patches(w))
     plan = (Plan){BY_PATCHES, 1, cost_of_patches(w, batch)};
   else if (c->in_channels >= LEAST_CHANNELS)
-    plan = find_gathered(cpu, w, batch, rows);
+    plan = find_gathered(cpu, w, batch, choice);
   if (plan.way != BY_NODE && !gains(cpu, w, batch, plan.cost))
     plan.way = BY_NODE;
   return plan;
+}
+
+static bool is_product(const Convolution *c) {
+  return c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1;
+}
+
+static Plan plan_of(const XnnLowering *l, const Windows *w, SymInt batch, Choice choice) {
+  return fastest(l->cpu, w, (double)sym_upper(&l->g->syms, batch), choice);
 }
 
 /* --- nodes --- */
@@ -241,44 +254,48 @@ static void add_product(XnnLowering *l, XnnId image, XnnId weights, XnnId bias, 
   xl_convolution_node(l, &node, image, weights, bias, out);
 }
 
-/* The windows as pixels of an image: the product with all weights of each output, whose taps and
- * channels are in the order that perm brings [outputs, channels, rows, columns] to. */
-static void by_pixels(XnnLowering *l, NodeId n, const Windows *w, SymInt batch, XnnId windows,
-                      const uint32_t perm[4], XnnId out) {
-  Graph *g = l->g;
+/* The windows as pixels of an image: the product with all weights of each output. */
+static void by_pixels(XnnLowering *l, const Windows *w, SymInt batch, XnnId windows, XnnId weights,
+                      XnnId bias, XnnId out) {
   const Convolution *c = w->c;
-  ValueId weight = node_value(g, n, 1), bias = node_value(g, n, 2);
-  const uint32_t own[] = {c->out_channels, c->in_channels, c->kernel[0], c->kernel[1]};
-  uint32_t length = own[1] * own[2] * own[3],
-           filter[] = {own[perm[0]], own[perm[1]], own[perm[2]], own[perm[3]]};
-  XnnId image = xl_reshaped(l, windows, (SymInt[]){batch, w->out[0], w->out[1], length}, 4),
-        weights =
-            xl_permuted_constant(l, weight, 4, filter, perm, value_dtype(g, weight) == DTYPE_F16);
-  add_product(l, image, weights, bias ? xl_filter(l, bias) : XNN_NONE, c->out_channels, length,
-              out);
+  uint32_t length = c->kernel[0] * c->kernel[1] * c->in_channels;
+  SymInt pixels[] = {batch, w->out[0], w->out[1], length};
+  add_product(l, xl_reshaped(l, windows, pixels, 4), weights, bias, c->out_channels, length, out);
 }
 
-static const uint32_t channels_last[] = {0, 2, 3, 1}, channels_first[] = {0, 1, 2, 3};
-
-static void by_windows(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in, XnnId out) {
-  SymInt dims[WINDOW_RANK];
-  XnnId view = xl_window_view(l, w, batch, in);
-  by_pixels(l, n, w, batch, xl_windows_of(l, w, view, dims), channels_last, out);
-}
-
-static void by_patches(XnnLowering *l, NodeId n, const Windows *w, SymInt batch, XnnId in,
-                       XnnId out) {
+/* Patches of an image in NHWC next to each other. */
+static XnnId patches_of(XnnLowering *l, const Windows *w, SymInt batch, XnnId in) {
   const Convolution *c = w->c;
   const uint32_t perm[] = {0, 1, 3, 2, 4};
   uint32_t rows = c->kernel[0], run = c->kernel[1] * c->in_channels;
   SymInt lines[] = {batch, w->out[0], rows, w->out[1], run},
          patches[] = {batch, w->out[0], w->out[1], rows, run};
-  if (rows > 1) {
-    XnnId seen = xl_reshaped(l, in, lines, 5);
-    in = xl_sym_temp(l, 5, patches);
-    xl_transpose(l, seen, perm, 5, in);
-  }
-  by_pixels(l, n, w, batch, in, channels_last, out);
+  if (rows == 1)
+    return in;
+  XnnId seen = xl_reshaped(l, in, lines, 5), moved = xl_sym_temp(l, 5, patches);
+  xl_transpose(l, seen, perm, 5, moved);
+  return moved;
+}
+
+static XnnId gathered(XnnLowering *l, Way way, Windows *w, SymInt batch, XnnId in) {
+  SymInt dims[WINDOW_RANK];
+  if (way == BY_PATCHES)
+    return patches_of(l, w, batch, in);
+  return xl_windows_of(l, w, xl_window_view(l, w, batch, in), dims);
+}
+
+/* The weights in the order that perm brings [outputs, channels, rows, columns] to. */
+static XnnId permuted_weights(XnnLowering *l, NodeId n, const Convolution *c,
+                              const uint32_t perm[4]) {
+  ValueId weight = node_value(l->g, n, 1);
+  const uint32_t own[] = {c->out_channels, c->in_channels, c->kernel[0], c->kernel[1]};
+  uint32_t filter[] = {own[perm[0]], own[perm[1]], own[perm[2]], own[perm[3]]};
+  return xl_permuted_constant(l, weight, 4, filter, perm, value_dtype(l->g, weight) == DTYPE_F16);
+}
+
+static XnnId bias_of(XnnLowering *l, NodeId n) {
+  ValueId bias = node_value(l->g, n, 2);
+  return bias ? xl_filter(l, bias) : XNN_NONE;
 }
 
 /* The bias for the results of the first row of the kernel, zeros for the others. */
@@ -333,12 +350,12 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
 
 static void one_strip(XnnLowering *l, NodeId n, Way way, Windows *w, SymInt batch, XnnId in,
                       XnnId out) {
-  if (way == BY_WINDOWS)
-    by_windows(l, n, w, batch, in, out);
-  else if (way == BY_PATCHES)
-    by_patches(l, n, w, batch, in, out);
-  else
+  static const uint32_t channels_last[] = {0, 2, 3, 1};
+  if (way == BY_ROWS)
     by_rows(l, n, w, batch, in, out);
+  else
+    by_pixels(l, w, batch, gathered(l, way, w, batch, in),
+              permuted_weights(l, n, w->c, channels_last), bias_of(l, n), out);
 }
 
 /* Part of an image: `size` rows (dim 0) or columns (dim 1) from begin on. */
@@ -388,21 +405,19 @@ static void in_strips(XnnLowering *l, NodeId n, const Plan *plan, Windows *whole
 /* Whether a product could take its place; sets the sizes and the batch. */
 static bool is_candidate(XnnLowering *l, NodeId n, const Convolution *c, Windows *w,
                          SymInt *batch) {
-  bool is_product =
-      c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1;
   *batch = value_dim(l->g, node_value(l->g, n, 0), 0);
-  return xl_ok(l) && !c->transposed && c->groups == 1 && !is_product &&
+  return xl_ok(l) && !c->transposed && c->groups == 1 && !is_product(c) &&
          value_is_const(l->g, node_value(l->g, n, 1)) && xl_whole_windows(l, n, c, w);
 }
 
 bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
-  static const uint32_t perm[] = {0, 2, 4, 1, 3, 5};
+  static const uint32_t perm[] = {0, 2, 4, 1, 3, 5}, channels_first[] = {0, 1, 2, 3};
   ValueId x = node_value(l->g, n, 0);
   Windows w;
   SymInt batch;
   if (c->rank != 2 || xl_has_nhwc(l, x) || xl_has_permuted(l, x) || xl_is_moved(l, x) ||
       !is_candidate(l, n, c, &w, &batch) ||
-      fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), false).way != BY_PATCHES)
+      plan_of(l, &w, batch, (Choice){.strips = 1}).way != BY_PATCHES)
     return false;
   SymInt planes[] = {batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
          patches[6];
@@ -410,7 +425,8 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
     patches[i] = planes[perm[i]];
   XnnId view = xl_reshaped(l, xl_plain(l, x), planes, 6), moved = xl_sym_temp(l, 6, patches);
   xl_transpose(l, view, perm, 6, moved);
-  by_pixels(l, n, &w, batch, moved, channels_first, xl_result_nhwc(l, node_result(l->g, n, 0)));
+  by_pixels(l, &w, batch, moved, permuted_weights(l, n, c, channels_first), bias_of(l, n),
+            xl_result_nhwc(l, node_result(l->g, n, 0)));
   return true;
 }
 
@@ -421,9 +437,33 @@ bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
   if (!is_candidate(l, n, c, &w, &batch))
     return false;
   bool floats = value_dtype(l->g, weight) == DTYPE_F32 && (!bias || value_is_const(l->g, bias));
-  Plan plan = fastest(l->cpu, &w, (double)sym_upper(&l->g->syms, batch), floats);
+  Plan plan = plan_of(l, &w, batch, (Choice){.rows = floats, .strips = MOST_STRIPS});
   if (plan.way == BY_NODE)
     return false;
   in_strips(l, n, &plan, &w, batch, in, out);
   return true;
+}
+
+void xl_node_or_product(XnnLowering *l, const ConvolutionNode *node, bool floats, SymInt batch,
+                        XnnId in, XnnId weights, XnnId bias, XnnId out) {
+  if (!xl_ok(l))
+    return;
+  const uint32_t *from = l->x.values[in].dims, *to = l->x.values[out].dims;
+  Convolution c = {.rank = 2,
+                   .stride = {node->stride[0], node->stride[1]},
+                   .dilation = {node->dilation[0], node->dilation[1]},
+                   .kernel = {node->kernel[0], node->kernel[1]},
+                   .in_channels = node->in_channels,
+                   .out_channels = node->out_channels};
+  Windows w = {.c = &c,
+               .in = {from[1], from[2]},
+               .out = {to[1], to[2]},
+               .before = {node->before[0], node->before[1]}};
+  Plan plan = {.way = BY_NODE};
+  if (floats && node->kind == XNN_CONV2D && node->groups == 1 && !is_product(&c))
+    plan = plan_of(l, &w, batch, (Choice){.strips = 1});
+  if (plan.way == BY_NODE)
+    xl_convolution_node(l, node, in, weights, bias, out);
+  else
+    by_pixels(l, &w, batch, gathered(l, plan.way, &w, batch, in), weights, bias, out);
 }

@@ -303,7 +303,9 @@ static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Par
                           .out_channels = phases * c->out_channels};
   SymInt dims[] = {p->batch, height, width, node.out_channels};
   XnnId weights = filter(l, p, h, w), bias = bias_of(l, p, phases), out = xl_sym_temp(l, 4, dims);
-  xl_convolution_node(l, &node, in, weights, bias, out);
+  bool fixed = sym_is_const(height) && sym_is_const(width);
+  xl_node_or_product(l, &node, fixed && value_is_const(l->g, p->weight), p->batch, in, weights,
+                     bias, out);
   return out;
 }
 
