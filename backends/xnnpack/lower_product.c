@@ -14,228 +14,7 @@
  *
  * Where the copies would take much memory, the result is computed in strips, whose copies take the
  * place of each other; but XNNPACK packs the weights for each strip. */
-#include <math.h>
-
-#include "backends/xnnpack/convolution.h"
-
-enum {
-  MOST_TAPS = 9,        /* that are joined, or rows of a kernel */
-  CACHED = 3 << 20,     /* bytes of which copies stay in caches */
-  FAR = 2,              /* times as long each copy takes of more */
-  MOST_BYTES = 4 << 20, /* of copies and further weights, or as many as image and result take and */
-  MOST_OF_WEIGHTS = 4,  /* so many times the weights */
-  MOST_STRIPS = 25,     /* two steps of joining five */
-  BYTES_OF_STRIP = 1500, /* of nodes in the file */
-  LEAST_CHANNELS = 16,   /* of the image: copies of fewer take longer than what they hold */
-  LONG_RUN = 16,         /* elements next to each other that are moved as fast as they are joined */
-  EIGHT = 8              /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
-};
-#define MOST_LOSS 1.4  /* with AVX-512; on Arm, where a product takes longer, it is less */
-#define LEAST_GAIN 1.1 /* by which an estimate must be better */
-
-/* ns for one input channel and tap of 16 outputs, in one node and as a product. */
-static const struct {
-  double node, product;
-} with_avx512 = {0.3, 0.3},   /* a Xeon, of what tests/bench/convolutions.py shows */
-    with_avx2 = {1.03, 0.44}; /* Zen 3: 31 and 73 GFLOP/s, of 64 to 512 channels */
-
-typedef enum Way { BY_NODE, BY_WINDOWS, BY_ROWS, BY_PATCHES } Way;
-
-/* What a way takes: copies in ns, sixteens of outputs for one input channel and tap. */
-typedef struct Cost {
-  double copies, products;
-} Cost;
-
-/* What a convolution may be. */
-typedef struct Choice {
-  bool rows;       /* BY_ROWS */
-  uint32_t strips; /* at most */
-} Choice;
-
-typedef struct Plan {
-  Way way;
-  uint32_t strips;
-  Cost cost;
-} Plan;
-
-static double far(double elements) { return elements * sizeof(float) > CACHED ? FAR : 1; }
-
-static double image_of(const Windows *w, double batch) {
-  return batch * w->in[0] * w->in[1] * w->c->in_channels;
-}
-
-static double result_of(const Windows *w, double batch) {
-  return batch * w->out[0] * w->out[1] * w->c->out_channels;
-}
-
-static double padded_image(const Windows *w, double batch) {
-  return w->before[0] || w->before[1] ? image_of(w, batch) * TIME_READ : 0;
-}
-
-/* --- by windows --- */
-
-static double elements_of_windows(const Windows *w, double batch) {
-  const Convolution *c = w->c;
-  return batch * w->out[0] * w->out[1] * c->kernel[0] * c->kernel[1] * c->in_channels;
-}
-
-static Cost cost_of_windows(const Windows *w, double batch, uint32_t strips) {
-  const Convolution *c = w->c;
-  uint32_t taps = c->kernel[0] * c->kernel[1];
-  double gathered = elements_of_windows(w, batch),
-         each = taps > 1 ? TIME_READ + TIME_COPIED : TIME_READ,
-         copies = (gathered * each + padded_image(w, batch)) * far(gathered / strips);
-  return (Cost){copies + (double)strips * taps * TIME_SMALL_NODE,
-                gathered * sixteens(c->out_channels)};
-}
-
-/* --- by rows --- */
-
-/* Rows of the image that windows begin in. */
-static double rows_met(const Windows *w, uint32_t strips) {
-  const Convolution *c = w->c;
-  return w->out[0] + (double)strips * (c->kernel[0] - 1) * c->dilation[0];
-}
-
-static double elements_of_rows(const Windows *w, double batch, uint32_t strips) {
-  const Convolution *c = w->c;
-  return batch * rows_met(w, strips) * w->out[1] *
-         (c->kernel[1] * c->in_channels + c->kernel[0] * c->out_channels);
-}
-
-static Cost cost_of_rows(const Windows *w, double batch, uint32_t strips) {
-  const Convolution *c = w->c;
-  uint32_t rows = c->kernel[0], columns = c->kernel[1];
-  double places = batch * rows_met(w, strips) * w->out[1],
-         gathered = places * columns * c->in_channels, results = places * rows * c->out_channels,
-         each = columns > 1 ? TIME_READ + TIME_COPIED : 0,
-         added = (rows * TIME_COPIED + (rows - 1) * TIME_ADDED) * results / rows,
-         copies = (gathered * each + padded_image(w, batch)) * far(gathered / strips);
-  return (Cost){copies + added * far(results / strips) +
-                    (double)strips * (columns + 2 * rows) * TIME_SMALL_NODE,
-                gathered * sixteens((uint64_t)rows * c->out_channels)};
-}
-
-/* --- by patches --- */
-
-static Cost cost_of_patches(const Windows *w, double batch) {
-  const Convolution *c = w->c;
-  double image = image_of(w, batch),
-         each = c->kernel[1] * c->in_channels >= LONG_RUN ? TIME_COPIED : TIME_MOVED,
-         moved = c->kernel[0] > 1 ? image * each * far(image) : 0;
-  return (Cost){moved + 2 * TIME_SMALL_NODE, image * sixteens(c->out_channels)};
-}
-
-static bool are_patches(const Windows *w) {
-  const Convolution *c = w->c;
-  bool are = true;
-  for (uint32_t i = 0; i < 2; i++)
-    are = are && c->kernel[i] == c->stride[i] && c->padding[i] == 0 &&
-          (c->kernel[i] == 1 || c->dilation[i] == 1) && w->in[i] == w->out[i] * c->stride[i];
-  return are;
-}
-
-/* --- which way --- */
-
-static uint32_t dim_of_strips(const Windows *w) { return w->in[0] == 1; }
-
-/* For the memory's sake; elements: of all that a way makes beside image and result. */
-static bool fits(const Windows *w, double batch, double elements, uint32_t strips) {
-  const Convolution *c = w->c;
-  double taps = (double)c->kernel[0] * c->kernel[1],
-         weights = taps * c->in_channels * c->out_channels,
-         most = MOST_OF_WEIGHTS * weights + image_of(w, batch) + result_of(w, batch);
-  return elements / strips + (strips - 1) * weights <= fmax(MOST_BYTES / sizeof(float), most);
-}
-
-static bool can_be_windows(const Windows *w, double batch, uint32_t strips) {
-  const Convolution *c = w->c;
-  return c->kernel[0] * c->kernel[1] <= MOST_TAPS &&
-         fits(w, batch, elements_of_windows(w, batch), strips);
-}
-
-static bool can_be_rows(const Windows *w, double batch, uint32_t strips) {
-  const Convolution *c = w->c;
-  return c->kernel[0] > 1 && c->kernel[0] <= MOST_TAPS && c->kernel[1] <= MOST_TAPS &&
-         c->stride[0] == 1 && dim_of_strips(w) == 0 &&
-         fits(w, batch, elements_of_rows(w, batch, strips), strips);
-}
-
-static double time_with_avx2(Cost cost) { return cost.products * with_avx2.product + cost.copies; }
-
-static double time_with_avx512(Cost cost) {
-  return cost.products * with_avx512.product + cost.copies;
-}
-
-static void take_faster(XnnCpu cpu, Plan *best, Way way, uint32_t strips, Cost cost) {
-  double (*time_of)(Cost) = cpu == XNN_CPU_AVX512 ? time_with_avx512 : time_with_avx2;
-  if (best->way == BY_NODE || time_of(cost) < time_of(best->cost))
-    *best = (Plan){way, strips, cost};
-}
-
-/* Image and result are copied once more; and further nodes make the file larger. */
-static Cost cost_of_strips(const Windows *w, double batch, uint32_t strips, Cost cost) {
-  double image = image_of(w, batch), result = result_of(w, batch);
-  if (strips == 1)
-    return cost;
-  cost.copies += image * TIME_READ * far(image) + result * TIME_COPIED * far(result) +
-                 (double)strips * BYTES_OF_STRIP * TIME_OF_STEPS;
-  return cost;
-}
-
-/* The fastest way by windows or rows of windows; BY_NODE when there is none. */
-static Plan find_gathered(XnnCpu cpu, const Windows *w, double batch, Choice choice) {
-  uint32_t size = w->out[dim_of_strips(w)], most = size < choice.strips ? size : choice.strips;
-  Plan best = {.way = BY_NODE};
-  for (uint32_t s = 1; s <= most; s++) {
-    if (can_be_windows(w, batch, s))
-      take_faster(cpu, &best, BY_WINDOWS, s,
-                  cost_of_strips(w, batch, s, cost_of_windows(w, batch, s)));
-    if (choice.rows && can_be_rows(w, batch, s))
-      take_faster(cpu, &best, BY_ROWS, s, cost_of_strips(w, batch, s, cost_of_rows(w, batch, s)));
-  }
-  return best;
-}
-
-/* Where the CPU is not said, a loss with AVX-512 counts twice. */
-static bool gains(XnnCpu cpu, const Windows *w, double batch, Cost cost) {
-  double node = cost_of_windows(w, batch, 1).products,
-         loss = time_with_avx512(cost) / (node * with_avx512.node),
-         gain = node * with_avx2.node / time_with_avx2(cost);
-  switch (cpu) {
-  case XNN_CPU_AVX2:
-    return gain > LEAST_GAIN;
-  case XNN_CPU_AVX512:
-    return loss * LEAST_GAIN < 1;
-  default:
-    return loss < MOST_LOSS && gain > loss * loss;
-  }
-}
-
-static Plan fastest(XnnCpu cpu, const Windows *w, double batch, Choice choice) {
-  const Convolution *c = w->c;
-  uint32_t beyond = c->out_channels % 16;
-  Plan plan = {.way = BY_NODE, .strips = 1};
-  if (beyond > 0 && beyond <= EIGHT)
-    return plan;
-  if (are_patches(w))
-    plan = (Plan){BY_PATCHES, 1, cost_of_patches(w, batch)};
-  else if (c->in_channels >= LEAST_CHANNELS)
-    plan = find_gathered(cpu, w, batch, choice);
-  if (plan.way != BY_NODE && !gains(cpu, w, batch, plan.cost))
-    plan.way = BY_NODE;
-  return plan;
-}
-
-static bool is_product(const Convolution *c) {
-  return c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1;
-}
-
-static Plan plan_of(const XnnLowering *l, const Windows *w, SymInt batch, Choice choice) {
-  return fastest(l->cpu, w, (double)sym_upper(&l->g->syms, batch), choice);
-}
-
-/* --- nodes --- */
+#include "backends/xnnpack/product.h"
 
 /* The product of an image [n, h, w, length] and the weights, permuted and seen as [outputs, 1, 1,
  * length]. */
@@ -277,7 +56,7 @@ static XnnId patches_of(XnnLowering *l, const Windows *w, SymInt batch, XnnId in
   return moved;
 }
 
-static XnnId gathered(XnnLowering *l, Way way, Windows *w, SymInt batch, XnnId in) {
+static XnnId gathered(XnnLowering *l, ProductWay way, Windows *w, SymInt batch, XnnId in) {
   SymInt dims[WINDOW_RANK];
   if (way == BY_PATCHES)
     return patches_of(l, w, batch, in);
@@ -348,7 +127,7 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
   }
 }
 
-static void one_strip(XnnLowering *l, NodeId n, Way way, Windows *w, SymInt batch, XnnId in,
+static void one_strip(XnnLowering *l, NodeId n, ProductWay way, Windows *w, SymInt batch, XnnId in,
                       XnnId out) {
   static const uint32_t channels_last[] = {0, 2, 3, 1};
   if (way == BY_ROWS)
@@ -358,18 +137,17 @@ static void one_strip(XnnLowering *l, NodeId n, Way way, Windows *w, SymInt batc
               permuted_weights(l, n, w->c, channels_last), bias_of(l, n), out);
 }
 
-/* Part of an image: `size` rows (dim 0) or columns (dim 1) from begin on. */
-static XnnId part_of_image(XnnLowering *l, XnnId in, uint32_t dim, uint32_t begin, uint32_t size) {
-  if (!xl_ok(l))
-    return in;
+/* Part of an image along one dim. */
+static XnnId part_of_image(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size) {
   XnnValue like = l->x.values[in];
-  like.dims[1 + dim] = size;
+  like.dims[axis] = size;
   XnnId part = xl_temp(l, like.rank, like.dims);
-  xl_slice(l, in, 1 + dim, like.rank, begin, size, part);
+  xl_slice(l, in, axis, like.rank, begin, size, part);
   return part;
 }
 
-/* What places begin to end - 1 of the result read of the image: sets begin to its first row. */
+/* What rows (dim 0) or columns (dim 1) begin to end - 1 of the result read of the image: sets begin
+ * to the first one. */
 static Windows windows_of_strip(const Windows *whole, uint32_t dim, uint32_t *begin, uint32_t end) {
   const Convolution *c = whole->c;
   Windows w = *whole;
@@ -383,30 +161,43 @@ static Windows windows_of_strip(const Windows *whole, uint32_t dim, uint32_t *be
   return w;
 }
 
-static void in_strips(XnnLowering *l, NodeId n, const Plan *plan, Windows *whole, SymInt batch,
-                      XnnId in, XnnId out) {
+static void in_strips(XnnLowering *l, NodeId n, const ProductPlan *plan, Windows *whole,
+                      SymInt batch, XnnId in, XnnId out) {
   XnnId parts[MOST_STRIPS];
-  uint32_t dim = dim_of_strips(whole), size = whole->out[dim], count = plan->strips;
+  uint32_t axis = plan->axis, count = plan->strips;
   if (count == 1 || !xl_ok(l)) {
     one_strip(l, n, plan->way, whole, batch, in, out);
     return;
   }
+  uint32_t size = l->x.values[out].dims[axis];
   for (uint32_t i = 0; i < count; i++) {
     uint32_t begin = size * i / count, end = size * (i + 1) / count;
-    Windows w = windows_of_strip(whole, dim, &begin, end);
     XnnValue like = l->x.values[out];
-    like.dims[1 + dim] = w.out[dim];
+    like.dims[axis] = end - begin;
     parts[i] = xl_temp(l, like.rank, like.dims);
-    one_strip(l, n, plan->way, &w, batch, part_of_image(l, in, dim, begin, w.in[dim]), parts[i]);
+    Windows w = axis ? windows_of_strip(whole, axis - 1, &begin, end) : *whole;
+    uint32_t read = axis ? w.in[axis - 1] : end - begin;
+    one_strip(l, n, plan->way, &w, axis ? batch : (SymInt)read,
+              part_of_image(l, in, axis, begin, read), parts[i]);
   }
-  xl_concatenate(l, parts, count, 1 + dim, out);
+  xl_concatenate(l, parts, count, axis, out);
+}
+
+static ProductPlan plan_of(const XnnLowering *l, const Windows *w, SymInt batch, bool rows,
+                           bool strips) {
+  return xl_plan_product(&(ProductJob){.w = w,
+                                       .cpu = l->cpu,
+                                       .batch = (double)sym_upper(&l->g->syms, batch),
+                                       .fixed = sym_is_const(batch),
+                                       .rows = rows,
+                                       .strips = strips});
 }
 
 /* Whether a product could take its place; sets the sizes and the batch. */
 static bool is_candidate(XnnLowering *l, NodeId n, const Convolution *c, Windows *w,
                          SymInt *batch) {
   *batch = value_dim(l->g, node_value(l->g, n, 0), 0);
-  return xl_ok(l) && !c->transposed && c->groups == 1 && !is_product(c) &&
+  return xl_ok(l) && !c->transposed && c->groups == 1 &&
          value_is_const(l->g, node_value(l->g, n, 1)) && xl_whole_windows(l, n, c, w);
 }
 
@@ -416,8 +207,7 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
   Windows w;
   SymInt batch;
   if (c->rank != 2 || xl_has_nhwc(l, x) || xl_has_permuted(l, x) || xl_is_moved(l, x) ||
-      !is_candidate(l, n, c, &w, &batch) ||
-      plan_of(l, &w, batch, (Choice){.strips = 1}).way != BY_PATCHES)
+      !is_candidate(l, n, c, &w, &batch) || plan_of(l, &w, batch, false, false).way != BY_PATCHES)
     return false;
   SymInt planes[] = {batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
          patches[6];
@@ -437,7 +227,7 @@ bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
   if (!is_candidate(l, n, c, &w, &batch))
     return false;
   bool floats = value_dtype(l->g, weight) == DTYPE_F32 && (!bias || value_is_const(l->g, bias));
-  Plan plan = plan_of(l, &w, batch, (Choice){.rows = floats, .strips = MOST_STRIPS});
+  ProductPlan plan = plan_of(l, &w, batch, floats, true);
   if (plan.way == BY_NODE)
     return false;
   in_strips(l, n, &plan, &w, batch, in, out);
@@ -459,9 +249,9 @@ void xl_node_or_product(XnnLowering *l, const ConvolutionNode *node, bool floats
                .in = {from[1], from[2]},
                .out = {to[1], to[2]},
                .before = {node->before[0], node->before[1]}};
-  Plan plan = {.way = BY_NODE};
-  if (floats && node->kind == XNN_CONV2D && node->groups == 1 && !is_product(&c))
-    plan = plan_of(l, &w, batch, (Choice){.strips = 1});
+  ProductPlan plan = {.way = BY_NODE};
+  if (floats && node->kind == XNN_CONV2D && node->groups == 1)
+    plan = plan_of(l, &w, batch, false, false);
   if (plan.way == BY_NODE)
     xl_convolution_node(l, node, in, weights, bias, out);
   else

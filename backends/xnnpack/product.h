@@ -1,0 +1,30 @@
+/* How a convolution becomes a product; see lower_product.c. */
+#ifndef ETC_BACKENDS_XNNPACK_PRODUCT_H
+#define ETC_BACKENDS_XNNPACK_PRODUCT_H
+
+#include "backends/xnnpack/convolution.h"
+
+enum { MOST_STRIPS = 25 }; /* two steps of joining five */
+
+typedef enum ProductWay { BY_NODE, BY_WINDOWS, BY_ROWS, BY_PATCHES } ProductWay;
+
+/* A convolution, and what it may be. */
+typedef struct ProductJob {
+  const Windows *w;
+  XnnCpu cpu;
+  double batch; /* at most */
+  bool fixed;   /* the batch does not vary */
+  bool rows;    /* BY_ROWS is possible */
+  bool strips;  /* more than one */
+} ProductJob;
+
+/* Strips are parts of the result along one dim of [n, h, w, c]. */
+typedef struct ProductPlan {
+  ProductWay way; /* BY_NODE: no product */
+  uint32_t strips, axis;
+} ProductPlan;
+
+/* The way that is fastest on the CPU, or on none much slower where that is not said. */
+ProductPlan xl_plan_product(const ProductJob *j);
+
+#endif
