@@ -14,7 +14,7 @@ import numpy as np
 import single_node
 from single_node import ints, normal
 from xnnpack_nodes import HALF, chain, graph, node, single
-from xnnpack_ops_windows import channel_cases, column_cases, eighth_cases, gathered_cases, phase_cases, plane_cases, runtime_weight_cases, tap_cases, tile_cases, volume_cases, window_cases
+from xnnpack_ops_windows import channel_cases, column_cases, eighth_cases, gathered_cases, phase_cases, plane_cases, runtime_weight_cases, strip_cases, tap_cases, tile_cases, volume_cases, window_cases
 
 # --- float16 ---
 
@@ -490,12 +490,15 @@ def move_cases():
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
-            volume_cases, tile_cases, eighth_cases, gathered_cases)
+            volume_cases, tile_cases, eighth_cases, gathered_cases, strip_cases)
 
 
 def main():
-    return single_node.main(__doc__, (case for family in FAMILIES for case in family()), extra=["--backend=xnnpack:min-ops=1"],
-                            interp=True)
+    parser = single_node.parser(__doc__, interp=True)
+    parser.add_argument("--cpu", help="the one that convolutions are to be fast on")
+    args = parser.parse_args()
+    args.extra.append("--backend=xnnpack:min-ops=1" + (f",cpu={args.cpu}" if args.cpu else ""))
+    return single_node.cases.run((case for family in FAMILIES for case in family()), single_node.check, args)
 
 
 if __name__ == "__main__":

@@ -361,3 +361,29 @@ def gathered_cases():
     yield single("gathered-windows-half", "Conv", ["x", "w", "b"], {"x": normal(1, 32, 9, 8).astype(half)},
                  {"w": (normal(256, 32, 3, 3) / 8).astype(half), "b": normal(256).astype(half)}, **HALF, out_type=half)
     yield graph("gathered-windows-relu", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"])], {"x": normal(1, 32, 9, 8)}, {"w": normal(256, 32, 3, 3)})
+
+
+def strip_cases():
+    """Convolutions that are products, too, in whose place several stand: strips of large images, images of a batch, phases, blocks."""
+    own = np.random.default_rng(12)
+
+    def conv(name, x, w, outputs, op="Conv", **attributes):
+        arrays = {k: own.standard_normal(v).astype(np.float32) for k, v in (("x", x), ("w", w), ("b", [outputs]))}
+        arrays["w"] /= np.float32(np.sqrt(np.prod(w[1:])))
+        return single(f"products-{name}", op, ["x", "w", "b"], {"x": arrays.pop("x")}, arrays, **attributes)
+
+    yield conv("rows", (1, 96, 67, 70), (96, 96, 3, 3), 96, pads=[1] * 4)
+    yield conv("windows", (1, 64, 90, 91), (64, 64, 3, 3), 64, pads=[1, 0, 1, 2])
+    yield conv("stride", (1, 64, 131, 121), (64, 64, 3, 3), 64, strides=[2, 2], pads=[1] * 4)
+    yield conv("dilated", (1, 64, 70, 90), (128, 64, 3, 3), 128, dilations=[3, 2], pads=[3, 2, 3, 2])
+    yield conv("line", (1, 64, 9000), (64, 64, 5), 64, pads=[2, 2])
+    yield conv("images", (7, 64, 24, 23), (128, 64, 3, 3), 128, pads=[1] * 4)
+    yield conv("volume", (1, 64, 6, 16, 16), (128, 64, 3, 3, 3), 128, pads=[1] * 6)
+    yield conv("batch", (3, 64, 60, 50), (96, 64, 3, 3), 96, pads=[1] * 4, shapes={"x": ["n", 64, 60, 50]}, dims={"n": "1..3"})
+    yield conv("phases", (1, 128, 9, 10), (128, 64, 4, 4), 64, "ConvTranspose", strides=[2, 2], pads=[1] * 4)
+    yield conv("unlike-phases", (2, 128, 9, 10), (128, 64, 3, 3), 64, "ConvTranspose", strides=[2, 2], pads=[1] * 4, output_padding=[1, 1])
+    yield conv("phases-line", (1, 128, 60), (128, 64, 16), 64, "ConvTranspose", strides=[8], pads=[4, 4])
+    yield conv("phases-batch", (3, 128, 9, 10), (128, 64, 4, 4), 64, "ConvTranspose", strides=[2, 2], pads=[1] * 4,
+               shapes={"x": ["n", 128, 9, 10]}, dims={"n": "1..3"})
+    yield conv("taps", (1, 64, 16, 18), (64, 64, 3, 3), 64, pads=[12] * 4, dilations=[12] * 2)
+    yield conv("blocks", (1, 32, 20, 24), (24, 32, 3, 3), 24, pads=[1] * 4)
