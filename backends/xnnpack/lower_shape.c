@@ -202,14 +202,16 @@ void lower_select(XnnLowering *l, NodeId n) {
   xl_reshape_to(l, one, y, out);
 }
 
-/* The first of `count` items in group i of MOST_JOINED: few that are more than one node takes are
- * all in the first group, so that the others are copied once. */
+/* Where group i of MOST_JOINED begins among `count` items. There are as few nodes as possible, and
+ * each item is copied as few times: the first groups are full, the last ones least of all. */
 static uint32_t group_begin(uint32_t count, uint32_t i) {
-  if (count <= MOST_JOINED)
+  uint64_t full = 1;
+  while (full * MOST_JOINED < count)
+    full *= MOST_JOINED;
+  if (full == 1)
     return i;
-  if (count < 2 * MOST_JOINED)
-    return i ? count - MOST_JOINED + i : 0;
-  return (uint32_t)((uint64_t)count * i / MOST_JOINED);
+  uint64_t least = full / MOST_JOINED, more = count - full;
+  return (uint32_t)(i * least + (uint64_t)min_i64((int64_t)more, (int64_t)(i * (full - least))));
 }
 
 /* Longer lists than one node takes are joined in groups first. */

@@ -505,7 +505,7 @@ static const BackendSetting settings[] = {
                         "(default: 131072, and by estimated time)",
                         SETTING_NUMBER},
     [SET_CPU] = {"cpu", "avx2|avx512",
-                 "convolutions in the form that is fastest there (default: fast on both)",
+                 "the CPU that convolutions are arranged for (default: none in particular)",
                  SETTING_CHOICE},
     {NULL},
 };
