@@ -9,7 +9,8 @@ enum {
   FAR = 2,              /* times as long each copy takes of more */
   MOST_BYTES = 4 << 20, /* of copies and further weights, or as many as image and result take and */
   MOST_OF_WEIGHTS = 4,  /* so many times the weights */
-  BYTES_OF_STRIP = 1500, /* of nodes in the file */
+  BYTES_OF_STRIP = 2500, /* of nodes in the file */
+  FEW_STRIPS = 25,       /* where the CPU is not said */
   LEAST_CHANNELS = 16,   /* of the image: copies of fewer take longer than what they hold */
   LONG_RUN = 16,         /* elements next to each other that are moved as fast as they are joined */
   EIGHT = 8              /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
@@ -175,7 +176,8 @@ static void take_faster(const ProductJob *j, Plan *best, ProductWay way, uint32_
 
 static uint32_t most_strips(const ProductJob *j) {
   const uint32_t sizes[] = {(uint32_t)j->batch, j->w->out[0], j->w->out[1]};
-  return !j->strips ? 1 : (uint32_t)min_i64(sizes[axis_of_strips(j)], MOST_STRIPS);
+  uint32_t most = j->cpu == XNN_CPU_AVX2 ? MOST_STRIPS : FEW_STRIPS;
+  return !j->strips ? 1 : (uint32_t)min_i64(sizes[axis_of_strips(j)], most);
 }
 
 /* The fastest way by windows or rows of windows; BY_NODE when there is none. */
