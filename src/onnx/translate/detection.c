@@ -1,19 +1,25 @@
 /* NonMaxSuppression. */
 #include <math.h>
 
-#include "onnx/express.h"
+#include "onnx/translate/control.h"
 
 /* --- NonMaxSuppression ---
  *
- * All batches and classes (groups) at once. Every step takes the best live score of each group and
- * removes what overlaps its box: by a matrix of all pairs of boxes, or, where that is the larger
- * work, by comparing the taken boxes with all others. Which steps found a box is known only while
- * running, so the result is picked by nonzero. */
+ * All batches and classes (groups) at once, in a loop that ends when no group has a box left. Every
+ * step takes the best live score of each group and removes what overlaps its box: by a matrix of
+ * all pairs of boxes, or, where that is the larger work, by comparing the taken boxes with all
+ * others. Which steps found a box is known only while running, so the result is picked by nonzero.
+ */
 
-enum { BOXES_MAX = 65536, MATRIX_MAX = 4096, SELECTIONS_MAX = 1024 };
+enum {
+  BOXES_MAX = 65536,
+  MATRIX_MAX = 4096,
+  TAKEN = 4 /* one in so many boxes is expected to be taken where nothing else limits them */
+};
 
 typedef struct Nms {
   int64_t batches, classes, groups, steps;
+  ArgIn trip; /* most steps */
   SymInt boxes;
   ValueId low[2], high[2]; /* corners, [B, n] */
   ValueId area;            /* [B, n] */
@@ -79,27 +85,31 @@ static ValueId overlap_matrix(Import *im, const Nms *nms) {
  * a step that compares takes 1.4 us more than one that reads the matrix, and 21 ns more for each
  * box of each class. On portable kernels all three are about twice that. */
 static bool matrix_pays(const Nms *nms, int64_t boxes) {
-  return boxes <= MATRIX_MAX && 2 * boxes * boxes <= nms->steps * (200 + 3 * nms->classes * boxes);
+  int64_t steps = min_i64(nms->steps, boxes / TAKEN + 1);
+  return boxes <= MATRIX_MAX && 2 * boxes * boxes <= steps * (200 + 3 * nms->classes * boxes);
+}
+
+/* At most as many steps as a run-time number says, and as there are boxes. */
+static ArgIn counted_at_run(Import *im, const Nms *nms, ValueId most) {
+  ValueId count = ex_cast(im, ex_scalar(im, most), DTYPE_I64);
+  count = ex_min(im, count, ex_size(im, nms->boxes));
+  return A_VAL(ex_unary(im, OP_LOCAL_SCALAR_DENSE, count));
 }
 
 /* Reads what limits the selections, and whether there is a matrix. */
 static bool nms_plan(Import *im, Nms *nms) {
   SymTable *t = &im->g->syms;
-  int64_t boxes = sym_upper(t, nms->boxes);
-  int64_t most;
+  int64_t boxes = sym_upper(t, nms->boxes), most;
+  ValueId limit = in(im, 2);
   if (boxes > BOXES_MAX || nms->groups > MATRIX_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld boxes in %lld groups are too many, at most %d in %d", (long long)boxes,
                 (long long)nms->groups, BOXES_MAX, MATRIX_MAX);
-  nms->steps = boxes;
-  if (!in(im, 2))
-    nms->steps = 0;
-  else if (one_const(im, in(im, 2), &most))
+  nms->steps = limit ? boxes : 0;
+  if (limit && one_const(im, limit, &most))
     nms->steps = min_i64(boxes, max_i64(most, 0));
-  if (nms->steps > SELECTIONS_MAX)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "%lld selections would be unrolled, at most %d are supported",
-                (long long)nms->steps, SELECTIONS_MAX);
+  bool at_run = limit && !value_is_const(im->g, limit);
+  nms->trip = at_run ? counted_at_run(im, nms, limit) : A_INT(nms->steps);
   if (sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
     graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, nms->boxes, 1, im->b.loc});
   return import_ok(im) && matrix_pays(nms, boxes);
@@ -164,38 +174,68 @@ static void nms_step(Import *im, Nms *nms, ValueId *score, ValueId *box) {
   nms->live = ex_where(im, gone, ex_number(im, nms->live, -INFINITY), nms->live);
 }
 
-/* Batch and class of every place of [G * steps], as [G * steps, 2]. */
-static ValueId nms_places(Import *im, const Nms *nms) {
-  int64_t count = nms->groups * nms->steps;
-  int64_t *table = ARENA_ARRAY(&im->scratch, int64_t, (size_t)count * 2);
-  for (int64_t i = 0; i < count; i++) {
-    table[2 * i] = i / nms->steps / nms->classes;
-    table[2 * i + 1] = i / nms->steps % nms->classes;
+/* [rows, groups], as far as they are collected. */
+static void set_rows(Import *im, const Nms *nms, ValueId v, SymInt rows) {
+  SymInt dims[] = {rows, nms->groups};
+  if (import_ok(im))
+    value_set_type(im->g, v, graph_tensor_type(im->g, ex_dtype(im, v), 2, dims, ORDER_CONTIGUOUS));
+}
+
+/* The best scores of all steps and their boxes, [steps, G]; those of groups that have no box left
+ * are -inf. */
+static void nms_loop(Import *im, Nms *nms, ValueId *scores, ValueId *boxes) {
+  const Dims none = {.d = {0, nms->groups}, .rank = 2};
+  SymInt rows = sym_symbol(&im->g->syms, SV(""), 0, nms->steps, true);
+  ValueId states[] = {nms->live, ex_filled(im, ex_dtype(im, nms->live), &none, 0),
+                      ex_filled(im, DTYPE_I64, &none, 0)};
+  ValueId number = build(&im->b, OP_LOOP, nms->trip, A_OPT(0), A_VALS(states, COUNT_OF(states)));
+  if (!import_ok(im))
+    return;
+  SymInt step = value_type(im->g, number)->dims[0];
+  ValueId score, box;
+  nms->live = number + 1;
+  set_rows(im, nms, number + 2, rows);
+  set_rows(im, nms, number + 3, rows);
+  nms_step(im, nms, &score, &box);
+  ValueId left = ex_unary(im, OP_ANY, ex_with(im, OP_NE_TENSOR, score, -INFINITY));
+  states[0] = nms->live;
+  states[1] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(number + 2),
+                    A_VAL(EX_VIEW(im, score, nms->groups)), A_INT(step));
+  states[2] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(number + 3),
+                    A_VAL(EX_VIEW(im, box, nms->groups)), A_INT(step));
+  ValueId result = build(&im->b, OP_NEXT, A_OPT(left), A_VALS(states, COUNT_OF(states)));
+  *scores = result + 1;
+  *boxes = result + 2;
+}
+
+/* Batch and class of every place of [G, steps], as [G * steps, 2]. */
+static ValueId nms_places(Import *im, const Nms *nms, SymInt steps, SymInt all) {
+  int64_t *table = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups * 2);
+  for (int64_t i = 0; i < nms->groups; i++) {
+    table[2 * i] = i / nms->classes;
+    table[2 * i + 1] = i % nms->classes;
   }
-  return build_const(&im->b, DTYPE_I64, 2, (int64_t[]){count, 2}, table);
+  ValueId groups = build_const(&im->b, DTYPE_I64, 3, (int64_t[]){nms->groups, 1, 2}, table);
+  return EX_VIEW(im, EX_EXPAND(im, groups, nms->groups, steps, 2), all, 2);
 }
 
 void translate_non_max_suppression(Import *im) {
   Nms nms;
+  ValueId scores = 0, boxes = 0;
   if (!nms_read(im, &nms))
     return;
   if (nms.steps == 0 || nms.groups == 0 || nms.boxes == 0) {
     out(im, 0, build_const(&im->b, DTYPE_I64, 2, (int64_t[]){0, 3}, &(int64_t){0}));
     return;
   }
-  ValueId *scores = ARENA_ARRAY(&im->scratch, ValueId, (size_t)nms.steps),
-          *boxes = ARENA_ARRAY(&im->scratch, ValueId, (size_t)nms.steps);
-  for (int64_t t = 0; t < nms.steps && import_ok(im); t++)
-    nms_step(im, &nms, &scores[t], &boxes[t]);
-  ValueId score = ex_cat(im, scores, (uint32_t)nms.steps, 1),
-          box = ex_cat(im, boxes, (uint32_t)nms.steps, 1);
-  ValueId found = ex_with(im, OP_GT_TENSOR, score, -INFINITY);
-  ValueId most = ex_cast(im, number_input(im, 2), DTYPE_I64);
-  if (import_ok(im) && !value_is_const(im->g, most))
-    found = ex_and(im, found, ex_lt(im, ex_arange(im, nms.steps), most));
-  SymInt all = nms.groups * nms.steps;
-  ValueId hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
-  ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)), flat = EX_VIEW(im, box, all, 1);
+  nms_loop(im, &nms, &scores, &boxes);
+  if (!import_ok(im))
+    return;
+  SymInt steps = ex_dim(im, scores, 0), all = sym_mul(&im->g->syms, nms.groups, steps);
+  ValueId found = ex_with(im, OP_GT_TENSOR, EX_PERMUTE(im, scores, 1, 0), -INFINITY),
+          hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
+  ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)),
+          flat = EX_VIEW(im, EX_PERMUTE(im, boxes, 1, 0), all, 1);
   /* Joined before the selection: cat of the runtime gives no columns when there are no rows. */
-  out(im, 0, ex_index_select(im, ex_cat2(im, nms_places(im, &nms), flat, 1), 0, index));
+  out(im, 0, ex_index_select(im, ex_cat2(im, nms_places(im, &nms, steps, all), flat, 1), 0, index));
 }
