@@ -24,7 +24,7 @@ typedef struct Nms {
   ValueId low[2], high[2]; /* corners, [B, n] */
   ValueId area;            /* [B, n] */
   ValueId threshold;
-  ValueId over; /* [B * n, n] bool; true on the diagonal; 0 without a matrix */
+  ValueId over; /* [B * n, n] bool; 0 without a matrix */
   ValueId live; /* scores [B * C, n], -inf when gone */
 } Nms;
 
@@ -75,10 +75,8 @@ static ValueId overlaps(Import *im, const Nms *nms, const Boxes *a, const Boxes 
 
 static ValueId overlap_matrix(Import *im, const Nms *nms) {
   Boxes rows = shaped(im, nms, 1, nms->boxes), columns = shaped(im, nms, nms->boxes, 1);
-  ValueId over = overlaps(im, nms, &rows, &columns), place = ex_arange(im, nms->boxes);
-  ValueId self = ex_eq(im, place, EX_VIEW(im, place, nms->boxes, 1));
-  over = ex_or(im, over, self);
-  return EX_VIEW(im, over, sym_mul(&im->g->syms, nms->batches, nms->boxes), nms->boxes);
+  return EX_VIEW(im, overlaps(im, nms, &rows, &columns),
+                 sym_mul(&im->g->syms, nms->batches, nms->boxes), nms->boxes);
 }
 
 /* Whether a matrix takes less time than comparing at each step. A pair of it was measured at 14 ns;
@@ -151,7 +149,7 @@ static ValueId nms_index(Import *im, const Nms *nms, ValueId box) {
 }
 
 /* What the chosen boxes remove, [G, n], by comparing them with all. */
-static ValueId nms_compare(Import *im, const Nms *nms, ValueId box, ValueId index) {
+static ValueId nms_compare(Import *im, const Nms *nms, ValueId index) {
   Boxes all = shaped(im, nms, 1, nms->boxes), taken = {0};
   SymInt count = sym_mul(&im->g->syms, nms->batches, nms->boxes);
   ValueId *from[] = {&all.low[0], &all.low[1], &all.high[0], &all.high[1], &all.area};
@@ -160,8 +158,7 @@ static ValueId nms_compare(Import *im, const Nms *nms, ValueId box, ValueId inde
     ValueId picked = ex_index_select(im, EX_VIEW(im, *from[i], count), 0, index);
     *to[i] = EX_VIEW(im, picked, nms->batches, nms->classes, 1);
   }
-  ValueId gone = EX_VIEW(im, overlaps(im, nms, &all, &taken), nms->groups, nms->boxes);
-  return ex_or(im, gone, ex_eq(im, ex_arange(im, nms->boxes), box));
+  return EX_VIEW(im, overlaps(im, nms, &all, &taken), nms->groups, nms->boxes);
 }
 
 /* One selection of every group: score and box, [G, 1]. */
@@ -169,9 +166,10 @@ static void nms_step(Import *im, Nms *nms, ValueId *score, ValueId *box) {
   *score = build(&im->b, OP_MAX_DIM, A_VAL(nms->live), A_INT(1), A_BOOL(true));
   *box = *score ? *score + 1 : 0;
   ValueId index = nms_index(im, nms, *box);
-  ValueId gone =
-      nms->over ? ex_index_select(im, nms->over, 0, index) : nms_compare(im, nms, *box, index);
-  nms->live = ex_where(im, gone, ex_number(im, nms->live, -INFINITY), nms->live);
+  ValueId gone = nms->over ? ex_index_select(im, nms->over, 0, index) : nms_compare(im, nms, index);
+  ValueId left = ex_where(im, gone, ex_number(im, nms->live, -INFINITY), nms->live);
+  nms->live =
+      build(&im->b, OP_SCATTER_VALUE, A_VAL(left), A_INT(1), A_VAL(*box), A_FLOAT(-INFINITY));
 }
 
 /* [rows, groups], as far as they are collected. */
