@@ -304,6 +304,20 @@ def selection_cases():
                        out_type=np.int64, center_point_box=centre)
     yield Case("NonMaxSuppression_8400", "NonMaxSuppression", ["b", "s", "m", "i"],
                {"b": normal(1, 8400, 4), "s": normal(1, 4, 8400)}, {"m": ints(30), "i": np.array([0.4], np.float32)}, out_type=np.int64)
+    own = np.random.default_rng(13)  # so that the cases behind keep their values
+    low = own.random((2, 1500, 2), dtype=np.float32) * 900
+    spread = np.concatenate([low, low + own.random((2, 1500, 2), dtype=np.float32) * 60 + 1], 2)
+    spread[:, 700:720, 2:] = spread[:, 700:720, :2]  # boxes without area
+    ranks = own.random((2, 2, 1500), dtype=np.float32)
+    for limit in (1500, 1 << 40):  # of which more than a thousand are taken
+        yield Case(f"NonMaxSuppression_all_{limit}", "NonMaxSuppression", ["b", "s", "m", "i"], {"b": spread, "s": ranks},
+                   {"m": ints(limit), "i": np.array([0.6], np.float32)}, out_type=np.int64)
+    for limit in (0, 7, 2000):
+        yield Case(f"NonMaxSuppression_limit_at_run_time_{limit}", "NonMaxSuppression", ["b", "s", "m", "i", "t"],
+                   {"b": spread[:, :300], "s": ranks[:, :, :300], "m": ints(limit)},
+                   {"i": np.array([0.3], np.float32), "t": np.array([0.4], np.float32)}, out_type=np.int64)
+    yield Case("NonMaxSuppression_none_above", "NonMaxSuppression", ["b", "s", "m", "i", "t"], {"b": spread[:, :50], "s": ranks[:, :, :50]},
+               {"m": ints(9), "i": np.array([0.3], np.float32), "t": np.array([2], np.float32)}, out_type=np.int64)
 
 
 REGIONS = """<ir_version: 9, opset_import: ["" : 16]>

@@ -19,7 +19,8 @@ enum {
 
 typedef struct Nms {
   int64_t batches, classes, groups, steps;
-  ArgIn trip; /* most steps */
+  ArgIn trip;   /* most steps */
+  ValueId none; /* whether a run-time limit is 0; 0: there is no such limit */
   SymInt boxes;
   ValueId low[2], high[2]; /* corners, [B, n] */
   ValueId area;            /* [B, n] */
@@ -87,10 +88,12 @@ static bool matrix_pays(const Nms *nms, int64_t boxes) {
   return boxes <= MATRIX_MAX && 2 * boxes * boxes <= steps * (200 + 3 * nms->classes * boxes);
 }
 
-/* At most as many steps as a run-time number says, and as there are boxes. */
-static ArgIn counted_at_run(Import *im, const Nms *nms, ValueId most) {
-  ValueId count = ex_cast(im, ex_scalar(im, most), DTYPE_I64);
-  count = ex_min(im, count, ex_size(im, nms->boxes));
+/* As many steps as a run-time number says, at most as there are boxes, and at least one, for the
+ * runtime selects nothing from no rows: no box is left for it where the number is 0. */
+static ArgIn counted_at_run(Import *im, Nms *nms, ValueId most) {
+  ValueId count = ex_cast(im, ex_scalar(im, most), DTYPE_I64), one = ex_number(im, count, 1);
+  nms->none = ex_lt(im, count, one);
+  count = ex_max(im, ex_min(im, count, ex_size(im, nms->boxes)), one);
   return A_VAL(ex_unary(im, OP_LOCAL_SCALAR_DENSE, count));
 }
 
@@ -129,10 +132,11 @@ static bool nms_read(Import *im, Nms *nms) {
   read_corners(im, nms, boxes);
   nms->over = matrix && nms->steps && nms->boxes != 0 ? overlap_matrix(im, nms) : 0;
   nms->live = EX_VIEW(im, scores, nms->groups, nms->boxes);
-  if (least) {
-    ValueId none = ex_number(im, nms->live, -INFINITY);
-    nms->live = ex_where(im, ex_gt(im, nms->live, least), nms->live, none);
-  }
+  ValueId gone = ex_number(im, nms->live, -INFINITY);
+  if (least)
+    nms->live = ex_where(im, ex_gt(im, nms->live, least), nms->live, gone);
+  if (nms->none)
+    nms->live = ex_where(im, nms->none, gone, nms->live);
   return import_ok(im);
 }
 
