@@ -113,6 +113,8 @@ bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, X
 bool xl_by_tiles(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
 enum { WINDOW_RANK = 6, MAX_WINDOW_TAPS = 256 };
+/* Taps of a window that are joined at once; those of more are joined by rows, and copied twice. */
+enum { TAPS_AT_ONCE = 9 };
 
 /* What the windows of a convolution meet of an image; see lower_windows.c. */
 typedef struct Windows {

@@ -4,8 +4,6 @@
  * stride skips between are slices. */
 #include "backends/xnnpack/convolution.h"
 
-enum { MOST_JOINED = 9 }; /* taps that are joined at once */
-
 bool xl_whole_windows(const XnnLowering *l, NodeId n, const Convolution *c, Windows *w) {
   *w = (Windows){.c = c, .before = {c->padding[0], c->padding[1]}};
   return xl_image_sizes(l, n, c, w->in, w->out);
@@ -73,7 +71,7 @@ static XnnId joined(XnnLowering *l, const XnnId *items, uint32_t count, SymInt d
 
 XnnId xl_windows_of(XnnLowering *l, const Windows *w, XnnId in, SymInt dims[WINDOW_RANK]) {
   uint32_t taps = w->c->kernel[0] * w->c->kernel[1],
-           at_once = taps <= MOST_JOINED ? taps : w->c->kernel[1];
+           at_once = taps <= TAPS_AT_ONCE ? taps : w->c->kernel[1];
   XnnId rows[MAX_WINDOW_TAPS], items[MAX_WINDOW_TAPS];
   for (uint32_t t = 0; t < taps; t++) {
     items[t % at_once] = xl_met_by_tap(l, w, t, in, dims);

@@ -4,7 +4,7 @@
 #include "backends/xnnpack/product.h"
 
 enum {
-  MOST_TAPS = 9,        /* that are joined, or rows of a kernel */
+  MOST_ROWS = 9,        /* of a kernel, and columns */
   CACHED = 3 << 20,     /* bytes of which copies stay in caches */
   FAR = 2,              /* times as long each copy takes of more */
   MOST_BYTES = 4 << 20, /* of copies and further weights, or as many as image and result take and */
@@ -140,13 +140,13 @@ static bool fits(const ProductJob *j, double elements, uint32_t strips) {
 static bool can_be_windows(const ProductJob *j, uint32_t strips) {
   const Windows *w = j->w;
   const Convolution *c = w->c;
-  return c->kernel[0] * c->kernel[1] <= MOST_TAPS && fits(j, elements_of_windows(j), strips);
+  return c->kernel[0] * c->kernel[1] <= TAPS_AT_ONCE && fits(j, elements_of_windows(j), strips);
 }
 
 static bool can_be_rows(const ProductJob *j, uint32_t strips) {
   const Windows *w = j->w;
   const Convolution *c = w->c;
-  return c->kernel[0] > 1 && c->kernel[0] <= MOST_TAPS && c->kernel[1] <= MOST_TAPS &&
+  return c->kernel[0] > 1 && c->kernel[0] <= MOST_ROWS && c->kernel[1] <= MOST_ROWS &&
          c->stride[0] == 1 && w->in[0] > 1 && fits(j, elements_of_rows(j, strips), strips);
 }
 
