@@ -24,7 +24,8 @@ typedef struct Tap {
 /* x as [outer, in, inner], the sum as [outer, out, inner]. */
 typedef struct Resampling {
   Tap first;
-  int64_t outer, in, out, inner;
+  SymInt outer;
+  int64_t in, out, inner;
   float *matrix; /* [in, out] */
 } Resampling;
 
@@ -68,19 +69,26 @@ static bool goes_on(const Graph *g, ValueId v, const Tap *tap) {
          read_tap(g, node_value(g, n, 1), &other) && same_axis(tap, &other);
 }
 
-static bool read_sizes(const Graph *g, ValueId y, Resampling *r) {
+/* One dim before the axis, as a batch, may be dynamic. */
+static bool read_sizes(Graph *g, ValueId y, Resampling *r) {
   Dims x = value_dims(g, r->first.x);
+  uint32_t dynamic = 0;
   r->outer = r->inner = 1;
   for (uint32_t i = 0; i < x.rank; i++) {
-    if (!sym_is_const(x.d[i]) || x.d[i] == 0)
+    bool known = sym_is_const(x.d[i]);
+    dynamic += !known;
+    if (x.d[i] == 0 || (!known && i >= r->first.axis) || dynamic > 1)
       return false;
-    if (i != r->first.axis)
-      *(i < r->first.axis ? &r->outer : &r->inner) *= x.d[i];
+    if (i < r->first.axis)
+      r->outer = sym_mul(&g->syms, r->outer, x.d[i]);
+    else if (i > r->first.axis)
+      r->inner *= x.d[i];
   }
   r->in = x.d[r->first.axis];
   r->out = value_dim(g, y, r->first.axis);
   return r->in <= LONGEST_AXIS && r->out <= LONGEST_AXIS && r->out > 0 &&
-         r->outer * r->out * r->inner >= FEWEST && (r->inner == 1 || r->inner >= SHORTEST_ROW);
+         sym_lower(&g->syms, r->outer) * r->out * r->inner >= FEWEST &&
+         (r->inner == 1 || r->inner >= SHORTEST_ROW);
 }
 
 static bool add_tap(const Graph *g, const Tap *tap, Resampling *r) {
@@ -96,7 +104,7 @@ static bool add_tap(const Graph *g, const Tap *tap, Resampling *r) {
 
 /* The sum that n ends, of two taps or more. */
 static bool read_sum(Builder *b, NodeId n, Resampling *r) {
-  const Graph *g = b->g;
+  Graph *g = b->g;
   ValueId y = node_result(g, n, 0);
   if (match_op(g, y, OP_ADD_TENSOR) != n || !read_tap(g, node_value(g, n, 1), &r->first) ||
       goes_on(g, y, &r->first) || !read_sizes(g, y, r))
