@@ -363,6 +363,30 @@ def gathered_cases():
     yield graph("gathered-windows-relu", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"])], {"x": normal(1, 32, 9, 8)}, {"w": normal(256, 32, 3, 3)})
 
 
+def resampling_cases():
+    """Resizing by sums of weighted neighbours, which are products with a banded matrix: up and down, by factors whole and not."""
+    draw = np.random.default_rng(12)
+
+    def resize(name, shape, sizes, **attributes):
+        x = draw.standard_normal(shape).astype(np.float32)
+        return single(f"Resize-sums-{name}", "Resize", ["x", "", "", "s"], {"x": x}, {"s": np.array(sizes)}, opset=18, **attributes)
+
+    for mode in ("linear", "cubic"):
+        for sizes in ((2, 3, 18, 20), (2, 3, 31, 25), (2, 3, 54, 60), (2, 3, 67, 90), (2, 3, 36, 50), (2, 3, 20, 40), (1, 2, 30, 31)):
+            shape = (2, 3, 36, 40) if sizes[0] == 2 else (1, 2, 300, 200)
+            yield resize(f"{mode}-{sizes[2]}-{sizes[3]}", shape, sizes, mode=mode, antialias=1)
+        yield resize(f"{mode}-outside", (2, 3, 36, 40), (2, 3, 21, 77), mode=mode, antialias=1, exclude_outside=1)
+        yield resize(f"{mode}-corners", (2, 3, 36, 40), (2, 3, 20, 77), mode=mode, coordinate_transformation_mode="align_corners", antialias=1)
+    yield resize("channels-first", (3, 36, 40), (5, 36, 40), mode="linear", antialias=1)
+    yield resize("line", (4, 8, 100), (4, 8, 33), mode="linear", antialias=1)
+    yield resize("cubic", (2, 3, 36, 40), (2, 3, 50, 30), mode="cubic", cubic_coeff_a=-0.5)
+    yield resize("cubic-outside", (2, 3, 36, 40), (2, 3, 50, 30), mode="cubic", coordinate_transformation_mode="asymmetric", exclude_outside=1)
+    batches = [{"x": draw.standard_normal((n, 3, 36, 40)).astype(np.float32)} for n in (2, 1, 4)]
+    yield single("Resize-sums-batch", "Resize", ["x", "", "s"], batches, {"s": np.array([1, 1, 0.75, 1.5], np.float32)}, opset=18, mode="cubic", antialias=1,
+                 shapes={"x": ["n", 3, 36, 40]}, dims={"n": "1..4"})
+    yield resize("linear-asymmetric", (2, 3, 36, 40), (2, 3, 50, 30), mode="linear", coordinate_transformation_mode="asymmetric")
+
+
 def strip_cases():
     """Convolutions that are products, too, in whose place several stand: strips of large images, images of a batch, phases, blocks."""
     own = np.random.default_rng(12)
