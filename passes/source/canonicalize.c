@@ -360,6 +360,15 @@ static bool broadcasts_to(const Graph *g, ValueId v, ValueId other, ValueId resu
   return true;
 }
 
+/* What legalize_shapes sees to stays so behind it: a kernel may give the result the rank of the
+ * operand of lower rank, unless the other one has the result's shape. */
+static bool ranks_are_legal(const Graph *g, ValueId low, ValueId other, NodeId n) {
+  ValueId result = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, low);
+  return rank == 0 || rank == value_rank(g, result) ||
+         value_cget(g, other)->type == value_cget(g, result)->type;
+}
+
 /* An expand in front of a broadcasting elementwise op with two operands is left to the op. */
 static ValueId unexpand_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
@@ -367,7 +376,8 @@ static ValueId unexpand_rule(Builder *b, NodeId n) {
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), other = node_value(g, n, 1 - i);
     NodeId d = match_op(g, v, OP_EXPAND_COPY);
-    if (!d || !broadcasts_to(g, node_value(g, d, 0), other, node_result(g, n, 0)))
+    if (!d || !broadcasts_to(g, node_value(g, d, 0), other, node_result(g, n, 0)) ||
+        (g->level == LEVEL_EDGE && !ranks_are_legal(g, node_value(g, d, 0), other, n)))
       continue;
     node_set_arg(g, n, i, A_VAL(node_value(g, d, 0)));
     changed = node_result(g, n, 0);

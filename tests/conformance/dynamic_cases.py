@@ -463,4 +463,10 @@ CASES = [
          '{ h = Mul(p, f1) r = Concat<axis = 1>(q, h) o = Transpose(p) }> '
          'z = ConcatFromSequence<axis = 1>(u) w = SequenceAt(v, c)',
          lambda n, m: [floats(n, m), floats(n, 4)]),
+    # The runtime's layer norm wants short rows about their means: a difference of a constant and means of more dimensions, of which n is 1.
+    Case('norm of a constant that is repeated', 'float[n,4] x, float[n,m] z', 'float[n,2,4] y, float[n,m] w',
+         'c = Constant<value = float[2,4] {3.0, 1.0, -2.0, 5.0, 0.5, 4.0, -1.0, 2.0}>() s = Shape<start = 0, end = 1>(x) '
+         'd = Constant<value_ints = [2, 4]>() t = Concat<axis = 0>(s, d) e = Expand(c, t) '
+         'f = Constant<value_floats = [1.0, 2.0, 3.0, 4.0]>() y = LayerNormalization(e, f) w = Neg(z)',
+         lambda n, m: [floats(n, 4), floats(n, m)]),
 ]
