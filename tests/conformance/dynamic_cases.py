@@ -469,4 +469,9 @@ CASES = [
          'd = Constant<value_ints = [2, 4]>() t = Concat<axis = 0>(s, d) e = Expand(c, t) '
          'f = Constant<value_floats = [1.0, 2.0, 3.0, 4.0]>() y = LayerNormalization(e, f) w = Neg(z)',
          lambda n, m: [floats(n, 4), floats(n, m)]),
+    Case('selection from boxes that may be none', 'float[n,4] x, float[n] w, int64[1] a', 'int64[k,3] y',
+         't = Constant<value_ints = [0]>() e = Constant<value_ints = [100]>() p = Slice(x, a, e, t) q = Slice(w, a, e, t) b = Unsqueeze(p, t) '
+         'f = Constant<value_ints = [0, 1]>() s = Unsqueeze(q, f) o = Constant<value_ints = [4]>() i = Constant<value_floats = [0.3]>() '
+         'y = NonMaxSuppression(b, s, o, i)',
+         lambda n, m: [np.sort(floats(n, 4), 1), floats(n), np.array([m])], sizes=((5, 2), (3, 3), (1, 8), (8, 0))),
 ]

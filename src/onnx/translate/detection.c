@@ -111,15 +111,27 @@ static bool nms_plan(Import *im, Nms *nms) {
     nms->steps = min_i64(boxes, max_i64(most, 0));
   bool at_run = limit && !value_is_const(im->g, limit);
   nms->trip = at_run ? counted_at_run(im, nms, limit) : A_INT(nms->steps);
-  if (sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
-    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, nms->boxes, 1, im->b.loc});
   return import_ok(im) && matrix_pays(nms, boxes);
+}
+
+/* One more box, which is never taken, where there may be none: nothing is the best of none. */
+static void never_none(Import *im, ValueId *boxes, ValueId *scores) {
+  SymInt count = ex_dim(im, *boxes, 1);
+  if (sym_is_const(count) || sym_lower(&im->g->syms, count) > 0)
+    return;
+  const Dims box = {.d = {ex_dim(im, *boxes, 0), 1, 4}, .rank = 3},
+             score = {.d = {ex_dim(im, *scores, 0), ex_dim(im, *scores, 1), 1}, .rank = 3};
+  *boxes = ex_cat2(im, *boxes, ex_filled(im, ex_dtype(im, *boxes), &box, 0), 1);
+  *scores = ex_cat2(im, *scores, ex_filled(im, ex_dtype(im, *scores), &score, -INFINITY), 2);
 }
 
 static bool nms_read(Import *im, Nms *nms) {
   ValueId boxes = in_required(im, 0), scores = in_required(im, 1), least = number_input(im, 4);
   if (ex_rank(im, boxes) != 3 || ex_rank(im, scores) != 3)
     import_fail(im, DIAG_INPUT_RANK, "boxes and scores must have rank 3");
+  if (!import_ok(im))
+    return false;
+  never_none(im, &boxes, &scores);
   *nms = (Nms){.batches = ex_fixed(im, boxes, 0),
                .classes = ex_fixed(im, scores, 1),
                .boxes = ex_dim(im, boxes, 1),
