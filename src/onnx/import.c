@@ -232,6 +232,32 @@ static void check_outputs_bound(Import *im) {
                   im->node->output[i], im->node->op_type);
 }
 
+/* Operator sets that ONNX Runtime takes at its newest version where a model does not import them.
+ */
+static const struct {
+  const char *domain;
+  int64_t version;
+} assumed[] = {{"com.microsoft", 1}, {"ai.onnx.ml", 5}};
+
+/* The version of an operator set that is not imported; 0: it cannot be known. */
+static int64_t assumed_version(Import *im, StrView domain) {
+  for (uint32_t i = 0; i < COUNT_OF(assumed); i++) {
+    if (!sv_eq_str(domain, assumed[i].domain))
+      continue;
+    uint32_t bit = (uint32_t)1 << i;
+    if (!(im->state->assumed & bit)) {
+      Diag *d = diag_begin(im->ctx->sink, DIAG_OPSET_ASSUMED, graph_place(im->g, im->b.loc));
+      diag_message(d, "the model does not import operator set '%s': version %lld is taken",
+                   assumed[i].domain, (long long)assumed[i].version);
+      (void)diag_end(d);
+    }
+    im->state->assumed |=
+        im->state->trials ? 0 : bit; /* trials are taken back, and what they say */
+    return assumed[i].version;
+  }
+  return 0;
+}
+
 static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at) {
   StrView domain = canonical_domain(onnx_text(im->node->domain)), op = onnx_text(im->node->op_type);
   if (!op.size) {
@@ -239,6 +265,8 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
     return;
   }
   im->opset = onnx_opset_version(im->frame->imports, im->frame->import_count, domain);
+  if (im->opset == 0)
+    im->opset = assumed_version(im, domain);
   const LoweredOp *lowered = import_lowered(im, domain, op);
   const Onnx__FunctionProto *function = lowered ? NULL : import_function(im, im->node);
   const TranslatorRow *row = function || lowered ? NULL : find_row(im, domain);

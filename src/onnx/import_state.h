@@ -99,7 +99,8 @@ typedef struct ImportState {
   uint32_t errors_before; /* of the sink */
   Unsupported unsupported[IMPORT_UNSUPPORTED_MAX];
   uint32_t unsupported_count;
-  DimName *dims; /* dim_params seen so far */
+  uint32_t assumed; /* bits of operator sets that are not imported, and were told of */
+  DimName *dims;    /* dim_params seen so far */
   uint32_t dim_count, dim_capacity;
   bool dims_missing;                     /* DIM_UNBOUND */
   bool *flag_used;                       /* by index of options->dims */

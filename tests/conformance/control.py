@@ -419,6 +419,21 @@ CASES += [
              r = ReduceSum<keepdims = 0>(n) u = Less(j, m) v = Less(r, e) k = And(u, v) }>
          y = ConcatFromSequence<axis = 0>(a)""",
          [[floats(n, 2), real(v)] for n, v in ((6, 1e9), (6, -1.0), (3, 3.0))], {"len": "1..6"}),
+    # tf2onnx hands the step of a counter and its limit from step to step.
+    Case("while-carried-step", "float[700,5] x, float[5] h", "float[rows,5] y", """
+         i0 = Constant<value_int = 0>() by = Constant<value_int = 2>() m = Constant<value_int = 700>() c0 = Less(i0, m) o = Constant<value_ints = [0]>()
+         a, b, d, e, y = Loop (, c0, i0, by, m, h) <
+             body = l (int64 t, bool c, int64 i, int64 step, int64 most, float[5] s) => (bool k, int64 j, int64 step2, int64 most2, float[5] r, float[5] z) {
+             j = Add(i, step) p = Identity(step) step2 = Identity(p) most2 = Identity(most) u = Cast<to = 1>(j) v = Cast<to = 1>(most) k = Less(u, v)
+             g = Gather(x, i) r = Add(s, g) z = Tanh(r) }>""",
+         [[floats(700, 5), floats(5)]], rows="350"),
+    # A step that a step changes counts nothing.
+    Case("while-changed-step", "float[2] x", "float[rows,2] y", """
+         i0 = Constant<value_int = 0>() by = Constant<value_int = 1>() m = Constant<value_int = 300>() c0 = Less(i0, m) most = Constant<value_int = 3000>()
+         a, b, d, y = Loop (most, c0, i0, by, x) <
+             body = l (int64 t, bool c, int64 i, int64 step, float[2] s) => (bool k, int64 j, int64 step2, float[2] r, float[2] z) {
+             j = Add(i, step) step2 = Add(step, step) k = Less(j, m) f = Cast<to = 1>(i) r = Add(s, f) z = Neg(r) }>""",
+         [[floats(2)]], rows="?"),
 ]
 
 

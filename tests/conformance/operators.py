@@ -367,6 +367,9 @@ def region_cases():
     yield Case("Tile_6", "Tile", ["x", "r"], {"x": own.standard_normal((2, 3), dtype=np.float32)}, {"r": ints(2, 3)}, opset=6)
     shapes = {"x": (6, 3), "m": (3,), "z": (6, 2)}
     yield TextCase("SequenceMap", MAPPED, [{k: own.standard_normal(v, dtype=np.float32) for k, v in shapes.items()}])
+    # As tf2onnx writes Range of com.microsoft.
+    yield TextCase("operator_sets_that_are_not_imported", """<ir_version: 9, opset_import: ["" : 17]> sets (float[2,3] x) => (float[2,3] y, float[2,3] z) {
+        y = com.microsoft.Gelu(x) z = ai.onnx.ml.Scaler <offset = [0.5], scale = [2.0]> (y) }""", [{"x": own.standard_normal((2, 3), dtype=np.float32)}])
 
 
 def half_cases():

@@ -240,6 +240,7 @@ typedef struct Probe {
   LoopCount *count;
   SymInt number;
   SymInt *moved; /* by counter, 0: as its formula says */
+  bool *stays;   /* by counter: no step moves it, as the step of another one */
   uint32_t symbols;
   Onnx__GraphProto body; /* as much of it as counts */
   uint32_t *roots;       /* by output of that: which one of the whole body it is */
@@ -305,7 +306,7 @@ static bool translate_probe(Probe *p, bool formulas, Binding *outputs) {
   begin_iterations(p, inputs);
   for (uint32_t k = 0; k < loop->state_count && import_ok(im); k++) {
     LoopCounter *c = &p->count->counters[k];
-    if (!c->known || formulas) {
+    if (!c->known || formulas || p->stays[k]) {
       counter_assume(im, c, inputs[2 + k].value, p->number);
       continue;
     }
@@ -319,6 +320,23 @@ static bool translate_probe(Probe *p, bool formulas, Binding *outputs) {
   return fine;
 }
 
+/* Whether the body hands input i on as output k; last: the node, but Identity, that makes it. */
+static bool hands_on_input(const Onnx__GraphProto *body, size_t k, size_t i,
+                           const Onnx__NodeProto **last) {
+  const char *name = body->output[k] ? body->output[k]->name : NULL;
+  *last = NULL;
+  for (size_t at = body->n_node; at-- > 0 && !*last;) {
+    const Onnx__NodeProto *n = body->node[at];
+    if (n->n_output != 1 || !sv_eq(onnx_text(n->output[0]), onnx_text(name)))
+      continue;
+    if (sv_eq_str(onnx_text(n->op_type), "Identity") && n->n_input == 1)
+      name = n->input[0];
+    else
+      *last = n;
+  }
+  return !*last && body->input[i] && sv_eq(onnx_text(name), onnx_text(body->input[i]->name));
+}
+
 /* How far a step moves each state. */
 static bool find_counters(Probe *p, Binding *outputs) {
   Import *im = p->im;
@@ -327,7 +345,7 @@ static bool find_counters(Probe *p, Binding *outputs) {
   for (uint32_t k = 0; k < p->loop->state_count; k++) {
     LoopCounter *c = &p->count->counters[k];
     SymInt next;
-    if (!c->known)
+    if (!c->known || p->stays[k])
       continue;
     c->known = outputs[1 + k].kind == BIND_VALUE && one_whole(im, outputs[1 + k].value, &next);
     c->step = c->known ? sym_sub(&im->g->syms, next, p->moved[k]) : 0;
@@ -366,22 +384,19 @@ static void prove(Probe *p, Binding *outputs) {
 
 /* Does the loop go on as long as it may? */
 static bool runs_on(const Onnx__GraphProto *body) {
-  const char *name = body->output[0] ? body->output[0]->name : NULL;
-  for (size_t i = body->n_node; i-- > 0;) {
-    const Onnx__NodeProto *n = body->node[i];
-    if (n->n_output != 1 || !sv_eq(onnx_text(n->output[0]), onnx_text(name)))
-      continue;
-    if (!sv_eq_str(onnx_text(n->op_type), "Identity") || n->n_input != 1)
-      return sv_eq_str(onnx_text(n->op_type), "Constant");
-    name = n->input[0];
-  }
-  return body->input[1] && sv_eq(onnx_text(name), onnx_text(body->input[1]->name));
+  const Onnx__NodeProto *last;
+  return hands_on_input(body, 0, 1, &last) ||
+         (last && sv_eq_str(onnx_text(last->op_type), "Constant"));
 }
 
 bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
   Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, 1 + (size_t)loop->state_count);
   *count = (LoopCount){ARENA_ARRAY(&im->scratch, LoopCounter, loop->state_count + 1), {0}};
-  Probe p = {.im = im, .loop = loop, .count = count, .symbols = im->g->syms.symbol_count};
+  Probe p = {.im = im,
+             .loop = loop,
+             .count = count,
+             .stays = ARENA_ARRAY(&im->scratch, bool, loop->state_count + 1),
+             .symbols = im->g->syms.symbol_count};
   if (!import_ok(im) || im->state->trials >= IMPORT_TRIALS_MAX || runs_on(loop->body))
     return false;
   for (uint32_t k = 0; k < loop->state_count; k++) {
@@ -390,6 +405,8 @@ bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
     c->known = state->kind == BIND_VALUE && !state->packed &&
                value_dtype(im->g, state->value) != DTYPE_BOOL &&
                one_whole(im, state->value, &c->init);
+    const Onnx__NodeProto *last;
+    p.stays[k] = c->known && hands_on_input(loop->body, 1 + (size_t)k, 2 + (size_t)k, &last);
   }
   begin_probe(&p);
   ControlTrial trial;
