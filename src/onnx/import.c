@@ -239,8 +239,11 @@ static const struct {
   int64_t version;
 } assumed[] = {{"com.microsoft", 1}, {"ai.onnx.ml", 5}};
 
-/* The version of an operator set that is not imported; 0: it cannot be known. */
-static int64_t assumed_version(Import *im, StrView domain) {
+/* The version of an operator set; 0: it is not imported, and cannot be known. */
+static int64_t version_of(Import *im, StrView domain) {
+  int64_t imported = onnx_opset_version(im->frame->imports, im->frame->import_count, domain);
+  if (imported)
+    return imported;
   for (uint32_t i = 0; i < COUNT_OF(assumed); i++) {
     if (!sv_eq_str(domain, assumed[i].domain))
       continue;
@@ -251,8 +254,7 @@ static int64_t assumed_version(Import *im, StrView domain) {
                    assumed[i].domain, (long long)assumed[i].version);
       (void)diag_end(d);
     }
-    im->state->assumed |=
-        im->state->trials ? 0 : bit; /* trials are taken back, and what they say */
+    im->state->assumed |= im->state->trials ? 0 : bit; /* what trials say is taken back */
     return assumed[i].version;
   }
   return 0;
@@ -264,9 +266,7 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
     import_fail(im, DIAG_UNSUPPORTED_OP, "the node has no op type");
     return;
   }
-  im->opset = onnx_opset_version(im->frame->imports, im->frame->import_count, domain);
-  if (im->opset == 0)
-    im->opset = assumed_version(im, domain);
+  im->opset = version_of(im, domain);
   const LoweredOp *lowered = import_lowered(im, domain, op);
   const Onnx__FunctionProto *function = lowered ? NULL : import_function(im, im->node);
   const TranslatorRow *row = function || lowered ? NULL : find_row(im, domain);
