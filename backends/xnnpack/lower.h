@@ -31,7 +31,7 @@ typedef enum XnnRule {
   XNN_RULES
 } XnnRule;
 
-/* What the program is to be fast on; see lower_product.c. */
+/* What the program is to be fast on; see product.c. */
 typedef enum XnnCpu {
   XNN_CPU_ANY, /* not said */
   XNN_CPU_AVX2,
