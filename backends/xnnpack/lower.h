@@ -320,6 +320,8 @@ void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out);
 /* Elements [begin, begin + size) of one dim. */
 void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
               XnnId out);
+/* A temporary that is in, cut on one dim. */
+XnnId xl_sliced(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size);
 /* Cuts on several dims; sizes of 0 stand for all of a dim. */
 void xl_slice_dims(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *offsets,
                    const uint32_t *sizes, XnnId out);

@@ -267,11 +267,8 @@ static XnnId cropped(XnnLowering *l, const Convolution *c, const Piece *p, uint3
           end = -min_i64(xl_piece_after(c, p, dim), 0);
   if (!xl_ok(l) || c->transposed || begin + end == 0)
     return in;
-  XnnValue like = l->x.values[in];
-  like.dims[1 + dim] -= (uint32_t)(begin + end);
-  XnnId out = xl_temp(l, like.rank, like.dims);
-  xl_slice(l, in, 1 + dim, like.rank, (uint32_t)begin, like.dims[1 + dim], out);
-  return out;
+  uint32_t size = l->x.values[in].dims[1 + dim] - (uint32_t)(begin + end);
+  return xl_sliced(l, in, 1 + dim, (uint32_t)begin, size);
 }
 
 /* The sum of the pieces into out. */

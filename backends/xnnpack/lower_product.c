@@ -137,15 +137,6 @@ static void one_strip(XnnLowering *l, NodeId n, ProductWay way, Windows *w, SymI
               permuted_weights(l, n, w->c, channels_last), bias_of(l, n), out);
 }
 
-/* Part of an image along one dim. */
-static XnnId part_of_image(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size) {
-  XnnValue like = l->x.values[in];
-  like.dims[axis] = size;
-  XnnId part = xl_temp(l, like.rank, like.dims);
-  xl_slice(l, in, axis, like.rank, begin, size, part);
-  return part;
-}
-
 /* What rows (dim 0) or columns (dim 1) begin to end - 1 of the result read of the image: sets begin
  * to the first one. */
 static Windows windows_of_strip(const Windows *whole, uint32_t dim, uint32_t *begin, uint32_t end) {
@@ -177,8 +168,8 @@ static void in_strips(XnnLowering *l, NodeId n, const ProductPlan *plan, Windows
     parts[i] = xl_temp(l, like.rank, like.dims);
     Windows w = axis ? windows_of_strip(whole, axis - 1, &begin, end) : *whole;
     uint32_t read = axis ? w.in[axis - 1] : end - begin;
-    one_strip(l, n, plan->way, &w, axis ? batch : (SymInt)read,
-              part_of_image(l, in, axis, begin, read), parts[i]);
+    one_strip(l, n, plan->way, &w, axis ? batch : (SymInt)read, xl_sliced(l, in, axis, begin, read),
+              parts[i]);
   }
   xl_concatenate(l, parts, count, axis, out);
 }

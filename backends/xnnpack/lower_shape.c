@@ -104,6 +104,16 @@ void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t b
   xl_slice_dims(l, in, rank, offsets, sizes, out);
 }
 
+XnnId xl_sliced(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue like = l->x.values[in];
+  like.dims[axis] = size;
+  XnnId part = xl_temp(l, like.rank, like.dims);
+  xl_slice(l, in, axis, like.rank, begin, size, part);
+  return part;
+}
+
 /* y = x cut on one dim, in the layout of the node. */
 static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt size, ValueId y) {
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)

@@ -180,7 +180,7 @@ static uint32_t most_strips(const ProductJob *j) {
   return !j->strips ? 1 : (uint32_t)min_i64(sizes[axis_of_strips(j)], most);
 }
 
-/* The fastest way by windows or rows of windows; BY_NODE when there is none. */
+/* The fastest way by windows or rows of windows; BY_NODE where neither is possible. */
 static Plan find_gathered(const ProductJob *j) {
   Plan best = {{.way = BY_NODE}, {0}};
   for (uint32_t s = 1; s <= most_strips(j); s++) {

@@ -248,6 +248,12 @@ ValueId ex_view_as(Import *im, ValueId v, const Dims *shape) {
   return build_view(&im->b, v, shape->d, shape->rank);
 }
 
+void ex_set_shape(Import *im, ValueId v, Dims shape) {
+  if (import_ok(im))
+    value_set_type(
+        im->g, v, graph_tensor_type(im->g, ex_dtype(im, v), shape.rank, shape.d, ORDER_CONTIGUOUS));
+}
+
 ValueId ex_scalar(Import *im, ValueId x) { return ex_view(im, x, NULL, 0); }
 
 ValueId ex_flat(Import *im, ValueId x) {

@@ -104,6 +104,8 @@ int64_t ex_fixed(Import *im, ValueId x, uint32_t i);
 DType ex_dtype(const Import *im, ValueId x); /* DTYPE_F32 after a failure */
 ValueId ex_view(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
 ValueId ex_view_as(Import *im, ValueId x, const Dims *shape);
+/* Gives v other dims than its node found: those of a state that grows in a loop. */
+void ex_set_shape(Import *im, ValueId v, Dims shape);
 ValueId ex_scalar(Import *im, ValueId x); /* a tensor of one element as a 0-d one */
 ValueId ex_flat(Import *im, ValueId x);   /* as a vector */
 /* As a matrix of the dims before axis and those from it on. */

@@ -188,13 +188,6 @@ static void nms_step(Import *im, Nms *nms, ValueId *score, ValueId *box) {
       build(&im->b, OP_SCATTER_VALUE, A_VAL(left), A_INT(1), A_VAL(*box), A_FLOAT(-INFINITY));
 }
 
-/* [rows, groups], as far as they are collected. */
-static void set_rows(Import *im, const Nms *nms, ValueId v, SymInt rows) {
-  SymInt dims[] = {rows, nms->groups};
-  if (import_ok(im))
-    value_set_type(im->g, v, graph_tensor_type(im->g, ex_dtype(im, v), 2, dims, ORDER_CONTIGUOUS));
-}
-
 /* The best scores of all steps and their boxes, [steps, G]; those of groups that have no box left
  * are -inf. */
 static void nms_loop(Import *im, Nms *nms, ValueId *scores, ValueId *boxes) {
@@ -206,10 +199,11 @@ static void nms_loop(Import *im, Nms *nms, ValueId *scores, ValueId *boxes) {
   if (!import_ok(im))
     return;
   SymInt step = value_type(im->g, number)->dims[0];
+  const Dims collected = {.d = {rows, nms->groups}, .rank = 2};
   ValueId score, box;
   nms->live = number + 1;
-  set_rows(im, nms, number + 2, rows);
-  set_rows(im, nms, number + 3, rows);
+  ex_set_shape(im, number + 2, collected);
+  ex_set_shape(im, number + 3, collected);
   nms_step(im, nms, &score, &box);
   ValueId left = ex_unary(im, OP_ANY, ex_with(im, OP_NE_TENSOR, score, -INFINITY));
   states[0] = nms->live;

@@ -45,12 +45,6 @@ static Dims collected_shape(const RnnPart *part, SymInt length) {
   return shape;
 }
 
-static void set_shape(Import *im, ValueId v, Dims shape) {
-  if (import_ok(im))
-    value_set_type(
-        im->g, v, graph_tensor_type(im->g, ex_dtype(im, v), shape.rank, shape.d, ORDER_CONTIGUOUS));
-}
-
 static ValueId of_iteration(Import *im, ValueId rows, SymInt number) {
   return rows ? ex_pick(im, rows, 0, number) : 0;
 }
@@ -76,7 +70,7 @@ static void run(Import *im, Steps *s) {
   for (uint32_t i = 0; i < count; i++)
     values[i] = first + 1 + i;
   if (s->collects)
-    set_shape(im, values[states], collected_shape(s->part, rows));
+    ex_set_shape(im, values[states], collected_shape(s->part, rows));
   memcpy(s->states, values, states * sizeof *values);
   ValueId active = of_iteration(im, s->active, number);
   step(im, s, of_iteration(im, s->rows, number), active);
@@ -89,7 +83,7 @@ static void run(Import *im, Steps *s) {
     s->states[i] = first + i;
   s->y = s->collects ? first + states : 0;
   if (s->collects)
-    set_shape(im, s->y, collected_shape(s->part, rnn->length));
+    ex_set_shape(im, s->y, collected_shape(s->part, rnn->length));
 }
 
 /* --- what surrounds the steps --- */
