@@ -161,6 +161,7 @@ static inline uint32_t xl_nhwc_axis(uint32_t i, uint32_t rank) {
 /* Whether the node that makes y is to be computed in NHWC; xl_nhwc_operand then gives operands for
  * a result of that rank. */
 bool xl_in_nhwc(const XnnLowering *l, ValueId y);
+bool xl_is_output(const XnnLowering *l, ValueId y); /* of the delegate, which are plain */
 XnnId xl_nhwc_operand(XnnLowering *l, ValueId v, uint32_t rank);
 /* A constant as an operand, which XNNPACK reads where it is. A large one stays as small as the
  * graph has it. */

@@ -20,11 +20,17 @@ static bool read_pool(XnnLowering *l, NodeId n, uint32_t dilation, bool ceil_mod
     p->dilation[i] = dilation ? (uint32_t)node_entry(g, n, dilation, i, 1) : 1;
     if (!ceil_mode)
       continue;
-    if (!sym_is_const(value_dim(g, x, 2 + i)) || !sym_is_const(value_dim(g, y, 2 + i)))
-      return xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2 + i), R_INT("ceil_mode", 1));
+    int64_t extent = (int64_t)p->dilation[i] * (p->kernel[i] - 1) + 1;
+    if (!sym_is_const(value_dim(g, x, 2 + i)) || !sym_is_const(value_dim(g, y, 2 + i))) {
+      /* ceil(room / stride) is floor((room + stride - 1) / stride). A window that starts behind the
+       * image would be one too many. */
+      if (extent < (int64_t)p->stride[i] + p->before[i])
+        return xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2 + i), R_INT("ceil_mode", 1));
+      p->after[i] += p->stride[i] - 1;
+      continue;
+    }
     /* The windows that hang over the end get padding to hang over. */
-    int64_t reach = (value_dim(g, y, 2 + i) - 1) * p->stride[i] +
-                    (int64_t)p->dilation[i] * (p->kernel[i] - 1) + 1;
+    int64_t reach = (value_dim(g, y, 2 + i) - 1) * p->stride[i] + extent;
     int64_t after = reach - value_dim(g, x, 2 + i) - p->before[i];
     if (after > p->after[i])
       p->after[i] = (uint32_t)after;

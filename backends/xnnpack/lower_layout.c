@@ -47,6 +47,11 @@ bool xl_in_nhwc(const XnnLowering *l, ValueId y) {
   return place && place->in_nhwc;
 }
 
+bool xl_is_output(const XnnLowering *l, ValueId y) {
+  const Place *place = places_find(&l->places, y);
+  return place && place->is_output;
+}
+
 bool xl_is_moved(const XnnLowering *l, ValueId v) {
   const Place *place = places_find(&l->places, v);
   return place && place->moves;

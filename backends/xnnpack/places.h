@@ -26,6 +26,7 @@ typedef struct Place {
   uint32_t vertex;          /* of the node that makes it: see plan.c */
   uint32_t slot;            /* where the table names it */
   bool in_nhwc;             /* as it was planned */
+  bool is_output;           /* of the delegate */
   const Permuted *permuted; /* NULL: it is not */
   const Moves *moves;       /* it is these steps; NULL: it is computed */
 } Place;

@@ -351,6 +351,8 @@ void xl_plan(XnnLowering *l, const NodeId *nodes, uint32_t count, const ValueId 
   for (uint32_t i = 0; i < count; i++)
     if (node_cget(l->g, nodes[i])->result_count)
       places_make(&l->places, node_result(l->g, nodes[i], 0))->in_nhwc = p.cut.second[p.nodes[i]];
+  for (uint32_t i = 0; i < output_count; i++)
+    places_make(&l->places, outputs[i])->is_output = true;
   xfree(p.wants);
   cut_release(&p.cut);
 }

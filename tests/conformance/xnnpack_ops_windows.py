@@ -411,3 +411,16 @@ def strip_cases():
                shapes={"x": ["n", 128, 9, 10]}, dims={"n": "1..3"})
     yield conv("taps", (1, 64, 16, 18), (64, 64, 3, 3), 64, pads=[12] * 4, dilations=[12] * 2)
     yield conv("blocks", (1, 32, 20, 24), (24, 32, 3, 3), 24, pads=[1] * 4)
+
+
+def ceil_pool_cases():
+    """Pools whose last window may hang over, of images of varying size, and what follows them in the same delegate."""
+    draw = np.random.default_rng(14)
+    sizes = ((2, 3, 9, 8), (1, 3, 4, 5), (1, 3, 7, 10), (2, 3, 5, 4))
+    for kernel, stride, pad, dilation in ((3, 2, 0, 1), (3, 2, 1, 1), (2, 2, 0, 1), (3, 3, 0, 1), (4, 3, 1, 1), (2, 2, 0, 2)):
+        nodes = [node("MaxPool", ["x"], "p", kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4, dilations=[dilation] * 2, ceil_mode=1),
+                 node("Conv", ["p", "w"], "c"), node("MaxPool", ["c"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)]
+        yield graph(f"MaxPool-ceil-varying-{kernel}-{stride}-{pad}-{dilation}", nodes,
+                    [{"x": draw.standard_normal(s).astype(np.float32)} for s in sizes],
+                    {"w": draw.standard_normal((4, 3, 1, 1)).astype(np.float32)}, dims={"n": "1..2", "h": "4..9", "w": "4..10"},
+                    shapes={"x": ["n", 3, "h", "w"]})

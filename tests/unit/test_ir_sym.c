@@ -253,6 +253,18 @@ static void test_canonical(void **state) {
   sym_release(&t);
 }
 
+/* Pools of ceil_mode on pools of it: no size may be thought to be 0. */
+static void test_ceil_of_ceil(void **state) {
+  SymTable t;
+  sym_init(&t);
+  SymInt size = sym_symbol(&t, SV("height"), 33, 71, false), half = sym_ceildiv(&t, size, 2),
+         quarter = sym_ceildiv(&t, half, 2);
+  assert_int_equal(sym_lower(&t, quarter), 9);
+  assert_int_equal(sym_upper(&t, quarter), 18);
+  assert_true(quarter == sym_ceildiv(&t, size, 4));
+  sym_release(&t);
+}
+
 /* a % b as the importer spells it. */
 static SymInt rest_of(SymTable *t, SymInt a, SymInt b) {
   return sym_sub(t, a, sym_mul(t, sym_floordiv(t, a, b), b));
@@ -568,6 +580,7 @@ int main(void) {
       cmocka_unit_test(test_three_operations),
       cmocka_unit_test(test_many_operations),
       cmocka_unit_test(test_canonical),
+      cmocka_unit_test(test_ceil_of_ceil),
       cmocka_unit_test(test_filled_up),
       cmocka_unit_test(test_constants_saturate),
       cmocka_unit_test(test_eval_refuses),
