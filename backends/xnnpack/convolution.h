@@ -14,7 +14,8 @@
 #define TIME_MOVED 0.48       /* in pieces that change places */
 #define TIME_READ 0.12        /* a float of a part of an operand */
 #define TIME_ADDED 0.4        /* filled up with zeros and added */
-#define TIME_OF_STEPS 6.0     /* that must be saved for a byte of weights that small programs get */
+#define TIME_OF_BYTE 2.0      /* that must be saved for a byte by which the weights grow, ... */
+#define TIME_OF_STEPS 6.0     /* ... in small programs */
 #define TIME_PLANE 2.2        /* of a plane: moved, filled up, cut out, added */
 
 static inline double sixteens(uint64_t channels) { return (double)((channels + 15) / 16); }
@@ -35,6 +36,8 @@ bool xl_image_sizes(const XnnLowering *l, NodeId n, const Convolution *c, uint32
 
 /* The most taps that XNNPACK has a depthwise loop for (ExecuTorch 1.4.1). */
 enum { DEPTHWISE_TAPS = 25 };
+/* ns that such a loop takes for an element of the result. */
+double xl_depthwise_time(uint32_t taps);
 
 /* Some rows or columns of a kernel. */
 typedef struct Taps {

@@ -326,6 +326,7 @@ XnnId xl_sliced(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_
 /* Cuts on several dims; sizes of 0 stand for all of a dim. */
 void xl_slice_dims(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *offsets,
                    const uint32_t *sizes, XnnId out);
+enum { XL_JOINED_AT_ONCE = 5 }; /* by one node of XNNPACK */
 void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis, XnnId out);
 /* in, of these dims (NULL: not known), with so many elements of value before and after it. */
 void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const uint32_t *before,

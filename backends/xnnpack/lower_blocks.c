@@ -18,9 +18,8 @@ enum {
   LEAST_POINTERS = 1 << 20 /* bytes that any convolution may have */
 };
 
-#define TIME_TAP 0.3     /* of 16 channels of a result, in steps: beside the products */
-#define TIME_OF_BYTE 2.0 /* ns that must be saved for each byte by which the weights grow */
-#define TIME_CODES 0.12  /* like TIME_PRODUCT, for codes of 8 bits */
+#define TIME_TAP 0.3    /* of 16 channels of a result, in steps: beside the products */
+#define TIME_CODES 0.12 /* like TIME_PRODUCT, for codes of 8 bits */
 #define WORTH 0.9
 
 typedef struct Job {

@@ -346,7 +346,10 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   uint32_t count = cut(l, n, &c, pieces);
   if (c.rank == 1 && (xl_varying_dims(l->g, x) > 1 || xl_varying_dims(l->g, y) > 1)) {
     Permuted t = lines_as_image(l, x);
-    add_pieces(l, n, &c, pieces, count, t.id, xl_result_permuted(l, y, t));
+    XnnId result = xl_result_permuted(l, y, t);
+    bool whole = count == 1 && is_whole(&c, pieces);
+    if (!whole || !xl_by_product(l, n, &c, t.id, result))
+      add_pieces(l, n, &c, pieces, count, t.id, result);
     return;
   }
   if (xl_by_planar_patches(l, n, &c))

@@ -57,6 +57,8 @@ static uint64_t crop_cost(const Convolution *c, const Piece *p, uint32_t dim, ui
   return dim ? CROPS_COLUMNS : CROPS;
 }
 
+double xl_depthwise_time(uint32_t taps) { return (double)loop_cost(taps) / 100; }
+
 /* The pieces, those of the same columns together, and what they cost; UINT64_MAX when they cannot
  * be, or cost as much as what is known. */
 static uint64_t divide(const Convolution *c, const Piece *whole, const Division by[2],

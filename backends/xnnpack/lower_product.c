@@ -12,6 +12,10 @@
  * these are shifted and added. That copies a third of the image's elements, and three times the
  * result's.
  *
+ * BY_PICKS, where the sizes of images vary, so that nothing can be cut out by them: the image is
+ * repeated for each tap along its channels, and a depthwise convolution picks of each copy what its
+ * tap meets: its kernel is 1 there and 0 elsewhere. An infinite element makes NaN of its window.
+ *
  * Where the copies would take much memory, the result is computed in strips, whose copies take the
  * place of each other; but XNNPACK packs the weights for each strip. */
 #include "backends/xnnpack/product.h"
@@ -127,6 +131,44 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
   }
 }
 
+/* [1, kernel's rows, columns, taps * channels]: for each tap 1 where it is. */
+static XnnId picking_filter(XnnLowering *l, const Convolution *c) {
+  uint32_t taps = c->kernel[0] * c->kernel[1],
+           dims[] = {1, c->kernel[0], c->kernel[1], taps * c->in_channels};
+  size_t count = (size_t)taps * dims[3];
+  float *values = l->trial || !xl_ok(l) ? NULL : ARENA_ARRAY(l->arena, float, count);
+  for (uint32_t t = 0; t < taps && values; t++)
+    for (uint32_t i = 0; i < c->in_channels; i++)
+      values[(size_t)t * dims[3] + t * c->in_channels + i] = 1;
+  return xl_floats(l, 4, dims, values);
+}
+
+static void by_picks(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
+  static const uint32_t channels_last[] = {0, 2, 3, 1};
+  XnnId copies[DEPTHWISE_TAPS];
+  uint32_t taps = c->kernel[0] * c->kernel[1], channels = taps * c->in_channels;
+  if (!xl_ok(l))
+    return;
+  for (uint32_t t = 0; t < taps; t++)
+    copies[t] = in;
+  XnnId wide = xl_temp_like(l, in), windows = xl_temp_like(l, out);
+  l->x.values[wide].dims[3] = l->x.values[windows].dims[3] = channels;
+  xl_concatenate(l, copies, taps, 3, wide);
+  ConvolutionNode pick = {.kind = XNN_DEPTHWISE_CONV2D,
+                          .groups = channels,
+                          .in_channels = channels,
+                          .out_channels = channels};
+  for (uint32_t i = 0; i < 2; i++) {
+    pick.before[i] = pick.after[i] = c->padding[i];
+    pick.kernel[i] = c->kernel[i];
+    pick.stride[i] = c->stride[i];
+    pick.dilation[i] = c->dilation[i];
+  }
+  xl_convolution_node(l, &pick, wide, picking_filter(l, c), XNN_NONE, windows);
+  add_product(l, windows, permuted_weights(l, n, c, channels_last), bias_of(l, n), c->out_channels,
+              channels, out);
+}
+
 static void one_strip(XnnLowering *l, NodeId n, ProductWay way, Windows *w, SymInt batch, XnnId in,
                       XnnId out) {
   static const uint32_t channels_last[] = {0, 2, 3, 1};
@@ -174,31 +216,31 @@ static void in_strips(XnnLowering *l, NodeId n, const ProductPlan *plan, Windows
   xl_concatenate(l, parts, count, axis, out);
 }
 
-static ProductPlan plan_of(const XnnLowering *l, const Windows *w, SymInt batch, bool rows,
+static ProductPlan plan_of(const XnnLowering *l, const Windows *w, SymInt batch, bool floats,
                            bool strips) {
   return xl_plan_product(&(ProductJob){.w = w,
                                        .cpu = l->cpu,
                                        .batch = (double)sym_upper(&l->g->syms, batch),
                                        .fixed = sym_is_const(batch),
-                                       .rows = rows,
+                                       .floats = floats,
                                        .strips = strips});
 }
 
-/* Whether a product could take its place; sets the sizes and the batch. */
-static bool is_candidate(XnnLowering *l, NodeId n, const Convolution *c, Windows *w,
-                         SymInt *batch) {
-  *batch = value_dim(l->g, node_value(l->g, n, 0), 0);
+/* Whether a product could take its place. */
+static bool is_candidate(const XnnLowering *l, NodeId n, const Convolution *c) {
   return xl_ok(l) && !c->transposed && c->groups == 1 &&
-         value_is_const(l->g, node_value(l->g, n, 1)) && xl_whole_windows(l, n, c, w);
+         value_is_const(l->g, node_value(l->g, n, 1));
 }
 
 bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
   static const uint32_t perm[] = {0, 2, 4, 1, 3, 5}, channels_first[] = {0, 1, 2, 3};
   ValueId x = node_value(l->g, n, 0);
   Windows w;
-  SymInt batch;
   if (c->rank != 2 || xl_has_nhwc(l, x) || xl_has_permuted(l, x) || xl_is_moved(l, x) ||
-      !is_candidate(l, n, c, &w, &batch) || plan_of(l, &w, batch, false, false).way != BY_PATCHES)
+      !is_candidate(l, n, c) || !xl_whole_windows(l, n, c, &w))
+    return false;
+  SymInt batch = value_dim(l->g, x, 0);
+  if (plan_of(l, &w, batch, false, false).way != BY_PATCHES)
     return false;
   SymInt planes[] = {batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
          patches[6];
@@ -211,13 +253,30 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
   return true;
 }
 
+/* A convolution of images whose sizes vary, at most those of in and out. */
+static bool by_varying_product(XnnLowering *l, NodeId n, const Convolution *c, bool floats,
+                               XnnId in, XnnId out) {
+  const uint32_t *from = l->x.values[in].dims, *to = l->x.values[out].dims;
+  Windows w = {.c = c,
+               .in = {from[1], from[2]},
+               .out = {to[1], to[2]},
+               .before = {c->padding[0], c->padding[1]}};
+  ProductJob job = {.w = &w, .cpu = l->cpu, .batch = from[0], .floats = floats, .varying = true};
+  if (xl_plan_product(&job).way == BY_NODE)
+    return false;
+  by_picks(l, n, c, in, out);
+  return true;
+}
+
 bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
   Windows w;
   ValueId weight = node_value(l->g, n, 1), bias = node_value(l->g, n, 2);
-  SymInt batch;
-  if (!is_candidate(l, n, c, &w, &batch))
+  if (!is_candidate(l, n, c))
     return false;
+  SymInt batch = value_dim(l->g, node_value(l->g, n, 0), 0);
   bool floats = value_dtype(l->g, weight) == DTYPE_F32 && (!bias || value_is_const(l->g, bias));
+  if (!xl_whole_windows(l, n, c, &w))
+    return by_varying_product(l, n, c, floats, in, out);
   ProductPlan plan = plan_of(l, &w, batch, floats, true);
   if (plan.way == BY_NODE)
     return false;

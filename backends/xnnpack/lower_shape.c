@@ -3,8 +3,6 @@
 
 #include "backends/xnnpack/lower.h"
 
-enum { MOST_JOINED = 5 }; /* values that one node of XNNPACK joins */
-
 bool xl_keeps_channels(const Graph *g, ValueId x, ValueId y) {
   uint32_t varying = 0;
   if (!xl_has_layouts(g, x) || !xl_has_layouts(g, y) || value_dim(g, x, 0) != value_dim(g, y, 0) ||
@@ -212,15 +210,16 @@ void lower_select(XnnLowering *l, NodeId n) {
   xl_reshape_to(l, one, y, out);
 }
 
-/* Where group i of MOST_JOINED begins among `count` items. There are as few nodes as possible, and
- * each item is copied as few times: the first groups are full, the last ones least of all. */
+/* Where group i of XL_JOINED_AT_ONCE begins among `count` items. There are as few nodes as
+ * possible, and each item is copied as few times: the first groups are full, the last ones least of
+ * all. */
 static uint32_t group_begin(uint32_t count, uint32_t i) {
   uint64_t full = 1;
-  while (full * MOST_JOINED < count)
-    full *= MOST_JOINED;
+  while (full * XL_JOINED_AT_ONCE < count)
+    full *= XL_JOINED_AT_ONCE;
   if (full == 1)
     return i;
-  uint64_t least = full / MOST_JOINED, more = count - full;
+  uint64_t least = full / XL_JOINED_AT_ONCE, more = count - full;
   return (uint32_t)(i * least + (uint64_t)min_i64((int64_t)more, (int64_t)(i * (full - least))));
 }
 
@@ -236,8 +235,8 @@ void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t
     xl_unary(l, XNN_COPY, items[0], out);
     return;
   }
-  XnnId parts[MOST_JOINED] = {XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE};
-  uint32_t used = count < MOST_JOINED ? count : MOST_JOINED;
+  XnnId parts[XL_JOINED_AT_ONCE] = {XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE};
+  uint32_t used = count < XL_JOINED_AT_ONCE ? count : XL_JOINED_AT_ONCE;
   for (uint32_t i = 0; i < used; i++) {
     uint32_t begin = group_begin(count, i), end = group_begin(count, i + 1);
     parts[i] = items[begin];

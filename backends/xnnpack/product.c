@@ -125,6 +125,23 @@ static bool are_patches(const Windows *w) {
   return are;
 }
 
+/* --- by picks --- */
+
+static double elements_of_copies(const ProductJob *j) {
+  return image_of(j) * j->w->c->kernel[0] * j->w->c->kernel[1];
+}
+
+static Cost cost_of_picks(const ProductJob *j) {
+  const Convolution *c = j->w->c;
+  uint32_t taps = c->kernel[0] * c->kernel[1], levels = taps > XL_JOINED_AT_ONCE ? 2 : 1;
+  double wide = elements_of_copies(j), gathered = elements_of_windows(j),
+         weights = (double)taps * taps * c->in_channels * sizeof(float),
+         copies = wide * levels * TIME_COPIED * far(wide) +
+                  gathered * xl_depthwise_time(taps) * far(gathered);
+  return (Cost){copies + weights * TIME_OF_BYTE + (2 + levels) * TIME_SMALL_NODE,
+                gathered * sixteens(c->out_channels)};
+}
+
 /* --- which way --- */
 
 /* For the memory's sake; elements: of all that a way makes beside image and result. */
@@ -148,6 +165,12 @@ static bool can_be_rows(const ProductJob *j, uint32_t strips) {
   const Convolution *c = w->c;
   return c->kernel[0] > 1 && c->kernel[0] <= MOST_ROWS && c->kernel[1] <= MOST_ROWS &&
          c->stride[0] == 1 && w->in[0] > 1 && fits(j, elements_of_rows(j, strips), strips);
+}
+
+static bool can_be_picks(const ProductJob *j) {
+  uint32_t taps = j->w->c->kernel[0] * j->w->c->kernel[1];
+  return j->floats && taps > 1 && taps <= DEPTHWISE_TAPS &&
+         fits(j, elements_of_copies(j) + elements_of_windows(j), 1);
 }
 
 static double time_with_avx2(Cost cost) { return cost.products * with_avx2.product + cost.copies; }
@@ -180,13 +203,18 @@ static uint32_t most_strips(const ProductJob *j) {
   return !j->strips ? 1 : (uint32_t)min_i64(sizes[axis_of_strips(j)], most);
 }
 
-/* The fastest way by windows or rows of windows; BY_NODE where neither is possible. */
+/* The fastest way by windows or rows of windows; BY_NODE where none is possible. */
 static Plan find_gathered(const ProductJob *j) {
   Plan best = {{.way = BY_NODE}, {0}};
+  if (j->varying) {
+    if (can_be_picks(j))
+      take_faster(j, &best, BY_PICKS, 1, cost_of_picks(j));
+    return best;
+  }
   for (uint32_t s = 1; s <= most_strips(j); s++) {
     if (can_be_windows(j, s))
       take_faster(j, &best, BY_WINDOWS, s, cost_of_windows(j, s));
-    if (j->rows && can_be_rows(j, s))
+    if (j->floats && can_be_rows(j, s))
       take_faster(j, &best, BY_ROWS, s, cost_of_rows(j, s));
   }
   return best;
@@ -218,7 +246,7 @@ ProductPlan xl_plan_product(const ProductJob *j) {
   Plan best = {{.way = BY_NODE}, {0}};
   if (is_product(c) || (beyond > 0 && beyond <= EIGHT))
     return best.plan;
-  if (are_patches(j->w))
+  if (!j->varying && are_patches(j->w))
     best = (Plan){{BY_PATCHES, 1, 0}, cost_of_patches(j)};
   else if (c->in_channels >= LEAST_CHANNELS)
     best = find_gathered(j);

@@ -6,7 +6,7 @@
 
 enum { MOST_STRIPS = 125 }; /* three steps of joining five */
 
-typedef enum ProductWay { BY_NODE, BY_WINDOWS, BY_ROWS, BY_PATCHES } ProductWay;
+typedef enum ProductWay { BY_NODE, BY_WINDOWS, BY_ROWS, BY_PATCHES, BY_PICKS } ProductWay;
 
 /* A convolution, and what it may be. */
 typedef struct ProductJob {
@@ -14,8 +14,9 @@ typedef struct ProductJob {
   XnnCpu cpu;
   double batch; /* at most */
   bool fixed;   /* the batch does not vary */
-  bool rows;    /* BY_ROWS is possible */
-  bool strips;  /* more than one */
+  bool floats;  /* the weights are, and the bias is known */
+  bool strips;  /* more than one is possible */
+  bool varying; /* the sizes of w are at most those; only BY_PICKS does not need to know them */
 } ProductJob;
 
 /* Strips are parts of the result along one dim of [n, h, w, c]. */

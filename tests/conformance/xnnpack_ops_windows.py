@@ -424,3 +424,22 @@ def ceil_pool_cases():
                     [{"x": draw.standard_normal(s).astype(np.float32)} for s in sizes],
                     {"w": draw.standard_normal((4, 3, 1, 1)).astype(np.float32)}, dims={"n": "1..2", "h": "4..9", "w": "4..10"},
                     shapes={"x": ["n", 3, "h", "w"]})
+
+
+def pick_cases():
+    """Convolutions of many channels on images of varying size: products with windows that depthwise convolutions pick."""
+    draw = np.random.default_rng(15)
+
+    def conv(name, sizes, w, shape, dims, **attributes):
+        arrays = {k: draw.standard_normal(v).astype(np.float32) for k, v in (("w", w), ("b", w[:1]))}
+        return single(f"gathered-picks-{name}", "Conv", ["x", "w", "b"], [{"x": draw.standard_normal(s).astype(np.float32)} for s in sizes], arrays,
+                      shapes={"x": shape}, dims=dims, **attributes)
+
+    images = ((1, 128, 12, 13), (1, 128, 5, 4), (1, 128, 7, 13))
+    yield conv("image", images, (256, 128, 3, 3), [1, 128, "h", "w"], {"h": "5..12", "w": "4..13"}, pads=[1] * 4)
+    yield conv("stride", images, (512, 128, 3, 3), [1, 128, "h", "w"], {"h": "5..12", "w": "4..13"}, pads=[0, 1, 0, 1], strides=[1, 2])
+    yield conv("columns", ((2, 128, 9, 13), (1, 128, 9, 4)), (272, 128, 2, 3), ["n", 128, 9, "w"], {"n": "1..2", "w": "4..13"}, dilations=[1, 2], pads=[0, 2, 0, 2])
+    lines = ((2, 256, 90), (1, 256, 11), (2, 256, 40))
+    yield conv("line", lines, (256, 256, 3), ["n", 256, "t"], {"n": "1..2", "t": "11..90"}, pads=[1, 1])
+    yield conv("line-dilated", lines, (256, 256, 5), ["n", 256, "t"], {"n": "1..2", "t": "11..90"}, dilations=[2])
+    yield conv("line-one", ((1, 256, 90), (1, 256, 12)), (400, 256, 7), [1, 256, "t"], {"t": "11..90"}, pads=[3, 3], strides=[2])
