@@ -331,6 +331,15 @@ static bool by_other_nodes(XnnLowering *l, NodeId n, const Convolution *c, bool 
          (whole && (xl_by_product(l, n, c, in, out) || xl_by_tiles(l, n, c, in, out)));
 }
 
+/* Of lines whose number and length vary. */
+static void on_varying_lines(XnnLowering *l, NodeId n, const Convolution *c, const Piece *pieces,
+                             uint32_t count, bool whole) {
+  Permuted t = lines_as_image(l, node_value(l->g, n, 0));
+  XnnId result = xl_result_permuted(l, node_result(l->g, n, 0), t);
+  if (!whole || !xl_by_product(l, n, c, t.id, result))
+    add_pieces(l, n, c, pieces, count, t.id, result);
+}
+
 void lower_convolution(XnnLowering *l, NodeId n) {
   Convolution c;
   if (!read_convolution(l, n, &c))
@@ -344,12 +353,9 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   }
   Piece pieces[MAX_PIECES];
   uint32_t count = cut(l, n, &c, pieces);
+  bool whole = count == 1 && is_whole(&c, pieces);
   if (c.rank == 1 && (xl_varying_dims(l->g, x) > 1 || xl_varying_dims(l->g, y) > 1)) {
-    Permuted t = lines_as_image(l, x);
-    XnnId result = xl_result_permuted(l, y, t);
-    bool whole = count == 1 && is_whole(&c, pieces);
-    if (!whole || !xl_by_product(l, n, &c, t.id, result))
-      add_pieces(l, n, &c, pieces, count, t.id, result);
+    on_varying_lines(l, n, &c, pieces, count, whole);
     return;
   }
   if (xl_by_planar_patches(l, n, &c))
@@ -363,7 +369,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   XnnId out = image_of_result(l, &c, y);
   if (blocked)
     xl_by_blocks(l, n, &c, &blocks, in, out);
-  else if (!by_other_nodes(l, n, &c, count == 1 && is_whole(&c, pieces), in, out))
+  else if (!by_other_nodes(l, n, &c, whole, in, out))
     add_pieces(l, n, &c, pieces, count, in, out);
   if (c.rank == 1)
     image_as_line(l, out, y);

@@ -529,9 +529,9 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
 }
 
 SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b) {
-  if (!sym_is_const(a) && sym_is_const(b) && b > 0) /* its range is exact where a appears once */
-    return sym_floordiv(t, sym_add(t, a, b - 1), b);
-  return sym_sub(t, 0, sym_floordiv(t, sym_sub(t, 0, a), b));
+  return !sym_is_const(a) && sym_is_const(b) && b > 0 /* where a appears once, ranges are exact */
+             ? sym_floordiv(t, sym_add(t, a, b - 1), b)
+             : sym_sub(t, 0, sym_floordiv(t, sym_sub(t, 0, a), b));
 }
 
 SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {

@@ -112,7 +112,7 @@ SymInt sym_add(SymTable *t, SymInt a, SymInt b);
 SymInt sym_sub(SymTable *t, SymInt a, SymInt b);
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b);
 SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b);
-SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b); /* floordiv(a + b - 1, b) */
+SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b); /* -floordiv(-a, b) */
 SymInt sym_mod(SymTable *t, SymInt a, SymInt b);     /* a - floordiv(a, b) * b */
 SymInt sym_min(SymTable *t, SymInt a, SymInt b);
 SymInt sym_max(SymTable *t, SymInt a, SymInt b);

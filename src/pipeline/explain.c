@@ -197,8 +197,8 @@ static void say_numbers(Telling *t, uint32_t delegates) {
 static void say_delegate(const Telling *t, const DelegateFact *d) {
   Diag *diag = diag_begin(&t->s->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
   diag_message(diag,
-               "delegate %" PRIu32 " of %s in '" SV_FMT "' has %" PRIu32
-               " transpose%s %" PRIu64 " bytes",
+               "delegate %" PRIu32 " of %s in '" SV_FMT "' has %" PRIu32 " transpose%s %" PRIu64
+               " bytes",
                d->partition, t->b->backend->name, SV_ARG(method_of(t->g)), d->transpose_count,
                d->transpose_count == 1 ? ", which moves" : "s, which move", d->transposed_bytes);
   for (uint32_t kind = 0; kind < DELEGATE_MOVES; kind++) {
