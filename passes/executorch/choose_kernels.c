@@ -4,9 +4,12 @@
  *                        x86-64). Both keep NaN. A bound that is not there is infinite.
  *   gather, its index    index_select over the dims that the index varies along, as one: gather
  *   a constant           takes 25 ns an element, index_select 3. Relative positions of attention
- *                        are such an index, the same for each head. */
+ *                        are such an index, the same for each head.
+ *   gather, its index    the same, with places that are computed: of relative positions for any
+ *   a clamp, repeated    length. What cannot be out of bounds needs no check. */
 #include <math.h>
 
+#include "ir/match.h"
 #include "passes/executorch/views.h"
 #include "passes/pass.h"
 
@@ -75,13 +78,19 @@ static int64_t *places(Builder *b, ValueId x, ValueId index, const int64_t *entr
   return at;
 }
 
-static ValueId gather(Builder *b, NodeId n) {
+/* x as a matrix, of which each row gives the elements at these places to y. */
+static ValueId picked_of_rows(Builder *b, ValueId x, const SymInt matrix[2], ValueId at,
+                              ValueId y) {
+  Dims dims = value_dims(b->g, y);
+  ValueId picked =
+      build(b, OP_INDEX_SELECT, A_VAL(build_et_view(b, x, matrix, 2)), A_INT(1), A_VAL(at));
+  return build_et_view(b, picked, dims.d, dims.rank);
+}
+
+static ValueId gather_known(Builder *b, ValueId x, ValueId index, uint32_t axis, ValueId y) {
   Graph *g = b->g;
-  ValueId x = node_value(g, n, 0), index = node_value(g, n, 2), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x);
-  uint32_t axis = (uint32_t)wrap_dim(node_int(g, n, 1), rank);
-  if (!value_is_const(g, index) || value_dtype(g, index) != DTYPE_I64 || rank == 0 ||
-      !type_is_static(value_type(g, x)) || numel(g, index, 0, rank) < GATHERED_MIN ||
+  if (!type_is_static(value_type(g, x)) || numel(g, index, 0, rank) < GATHERED_MIN ||
       !has_dims_of(g, index, x, axis))
     return 0;
   const int64_t *entries = (const int64_t *)(const void *)value_constant(g, index)->data;
@@ -89,12 +98,61 @@ static ValueId gather(Builder *b, NodeId n) {
   const int64_t *at = places(b, x, index, entries, axis, first);
   if (!at)
     return 0;
-  SymInt rows[] = {(SymInt)numel(g, x, 0, first), (SymInt)numel(g, x, first, rank)};
-  ValueId matrix = build_et_view(b, x, rows, 2),
-          known = build_const_ints(b, at, (uint32_t)numel(g, index, first, rank)),
-          picked = build(b, OP_INDEX_SELECT, A_VAL(matrix), A_INT(1), A_VAL(known));
-  Dims dims = value_dims(g, y);
-  return build_et_view(b, picked, dims.d, dims.rank);
+  SymInt matrix[] = {(SymInt)numel(g, x, 0, first), (SymInt)numel(g, x, first, rank)};
+  ValueId known = build_const_ints(b, at, (uint32_t)numel(g, index, first, rank));
+  return picked_of_rows(b, x, matrix, known, y);
+}
+
+static SymInt product(Graph *g, ValueId v, uint32_t first, uint32_t end) {
+  SymInt n = 1;
+  for (uint32_t i = first; i < end; i++)
+    n = sym_mul(&g->syms, n, value_dim(g, v, i));
+  return n;
+}
+
+/* Whether the elements are places along a dim of that size. */
+static bool is_within(const Graph *g, ValueId index, SymInt size) {
+  double least, most;
+  return match_clamped(g, index, &least, &most) && least >= 0 &&
+         most < (double)sym_lower(&g->syms, size);
+}
+
+/* Along the last dim, by an index that is repeated along the first ones. */
+static ValueId gather_repeated(Builder *b, ValueId x, ValueId index, uint32_t axis, ValueId y) {
+  Graph *g = b->g;
+  NodeId expand = match_op(g, index, OP_EXPAND_COPY);
+  uint32_t rank = value_rank(g, x), first = 0;
+  ValueId once = expand ? node_value(g, expand, 0) : 0;
+  if (!once || axis + 1 != rank || value_rank(g, once) != rank || !has_dims_of(g, index, x, axis))
+    return 0;
+  while (first < axis && value_dim(g, once, first) == 1)
+    first++;
+  for (uint32_t i = first; i < rank; i++)
+    if (value_dim(g, once, i) != value_dim(g, index, i))
+      return 0;
+  SymInt along = value_dim(g, x, axis), lines = product(g, x, first, axis),
+         picked = value_dim(g, once, axis), matrix[] = {product(g, x, 0, first), 0};
+  if (first == 0 || !is_within(g, once, along))
+    return 0;
+  matrix[1] = sym_mul(&g->syms, lines, along);
+  ValueId begins =
+      build(b, OP_ARANGE_START_STEP, A_INT(0), A_INT(matrix[1]), A_INT(along), A_DTYPE(DTYPE_I64));
+  SymInt column[] = {lines, 1}, table[] = {lines, picked};
+  ValueId at = build(b, OP_ADD_TENSOR, A_VAL(build_et_view(b, once, table, 2)),
+                     A_VAL(build_et_view(b, begins, column, 2)), A_INT(1));
+  SymInt count = sym_mul(&g->syms, lines, picked);
+  return picked_of_rows(b, x, matrix, build_et_view(b, at, &count, 1), y);
+}
+
+static ValueId gather(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0), index = node_value(g, n, 2), y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x);
+  uint32_t axis = (uint32_t)wrap_dim(node_int(g, n, 1), rank);
+  if (rank == 0 || value_dtype(g, index) != DTYPE_I64)
+    return 0;
+  return value_is_const(g, index) ? gather_known(b, x, index, axis, y)
+                                  : gather_repeated(b, x, index, axis, y);
 }
 
 Status pass_choose_kernels(PassContext *p, Graph *g) {

@@ -62,6 +62,39 @@ bool match_number(const Graph *g, ValueId v, double *number) {
   return c->size && c->size == dtype_size(dtype) && load_number(dtype, c->data, number);
 }
 
+/* The operand whose elements n gives again, in other places or as i64; 0: n computes. */
+static ValueId same_numbers(const Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  bool moves = op == OP_EXPAND_COPY || (op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE),
+       widens = op == OP_TO_COPY && value_dtype(g, node_result(g, n, 0)) == DTYPE_I64;
+  return moves || widens ? node_value(g, n, 0) : 0;
+}
+
+/* A bound of a clamp; false when it is not known. */
+static bool bound_of(const Graph *g, NodeId n, uint32_t i, double *bound) {
+  if (node_absent(g, n, i))
+    return true;
+  if (node_cget(g, n)->op == OP_CLAMP_TENSOR)
+    return match_number(g, node_value(g, n, i), bound);
+  *bound = node_scalar(g, n, i);
+  return true;
+}
+
+bool match_clamped(const Graph *g, ValueId v, double *least, double *most) {
+  enum { DEPTH_MAX = 16 };
+  NodeId n = value_def(g, v);
+  for (uint32_t depth = 0; n && depth < DEPTH_MAX && dtype_is_int(value_dtype(g, v)); depth++) {
+    OpId op = node_cget(g, n)->op;
+    *least = -INFINITY;
+    *most = INFINITY;
+    if (op == OP_CLAMP || op == OP_CLAMP_TENSOR) /* of a maximum below the minimum the maximum */
+      return bound_of(g, n, 1, least) && bound_of(g, n, 2, most) && *least <= *most;
+    v = same_numbers(g, n);
+    n = v ? value_def(g, v) : 0;
+  }
+  return false;
+}
+
 bool match_filled(const Graph *g, ValueId v, double number) {
   const Constant *c = v ? value_lazy_constant(g, v) : NULL;
   if (!c || c->transform)

@@ -11,6 +11,9 @@ NodeId match_op(const Graph *g, ValueId v, OpId op);
 NodeId match_op_once(const Graph *g, ValueId v, OpId op);
 /* v is one number everywhere: a float or integer constant of one element. */
 bool match_number(const Graph *g, ValueId v, double *number);
+/* All elements of v, which are integers, are *least to *most: a clamp says so, of what views, casts
+ * to i64 and expand make it. Infinite: not limited. */
+bool match_clamped(const Graph *g, ValueId v, double *least, double *most);
 /* v is a constant of this number only, as exporters give where a norm has no scale or shift. */
 bool match_filled(const Graph *g, ValueId v, double number);
 /* v = op(x, number) in either order of the operands (the caller knows that op commutes), number a

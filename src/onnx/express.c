@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "ir/match.h"
 #include "onnx/data_sizes.h"
 
 #include "onnx/import_state.h"
@@ -394,7 +395,8 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
     for (uint32_t i = 0; i < known.count; i++)
       negative |= sym_lower(&im->g->syms, known.at[i]) < 0;
   }
-  if (!negative)
+  double least, most;
+  if (!negative || (import_ok(im) && match_clamped(im->g, wide, &least, &most) && least >= 0))
     return wide;
   NodeId expand = value_def(im->g, wide);
   if (expand && node_cget(im->g, expand)->op == OP_EXPAND_COPY) { /* each number but once */

@@ -474,4 +474,9 @@ CASES = [
          'f = Constant<value_ints = [0, 1]>() s = Unsqueeze(q, f) o = Constant<value_ints = [4]>() i = Constant<value_floats = [0.3]>() '
          'y = NonMaxSuppression(b, s, o, i)',
          lambda n, m: [np.sort(floats(n, 4), 1), floats(n), np.array([m])], sizes=((5, 2), (3, 3), (1, 8), (8, 0))),
+    Case('gather at clamped places for each head', 'float[n,m,6] x, int64[m,m] i', 'float[n,m,m] y, float[n,m,m] z',
+         'a = Constant<value_int = 0>() b = Constant<value_int = 5>() d = Constant<value_int = -6>() c = Clip(i, a, b) f = Clip(i, d, b) '
+         's = Shape<start = 0, end = 2>(x) e = Shape<start = 1, end = 2>(x) t = Concat<axis = 0>(s, e) p = Expand(c, t) q = Expand(f, t) '
+         'y = GatherElements<axis = 2>(x, p) z = GatherElements<axis = 2>(x, q)',
+         lambda n, m: [floats(n, m, 6), RNG.integers(-9, 9, (m, m))]),
 ]
