@@ -143,7 +143,7 @@ static Status dropped_arg(MethodReader *r, const PteInstruction *in, const CallS
   return STATUS_OK;
 }
 
-/* Which argument of a kernel is the size of its out; -1: none. */
+/* Which argument of a kernel is the size of its out, or of its last dims; -1: none. */
 static int size_argument(OpId op) {
   switch ((enum Op)op) {
   case OP_RESIZE_:
@@ -153,6 +153,8 @@ static int size_argument(OpId op) {
   case OP_EXPAND_COPY:
   case OP_VIEW_COPY:
   case OP_REPEAT:
+  case OP_UPSAMPLE_NEAREST2D_VEC:
+  case OP_UPSAMPLE_BILINEAR2D_VEC:
     return 1;
   default:
     return -1;
@@ -177,11 +179,14 @@ static void bound_sizes(MethodReader *r, const PteInstruction *in, OpId op, int 
     return;
   if (op == OP_ARANGE && out->tensor->rank == 1)
     bound_int(r, in->args[at], out->tensor->sizes[0], 1);
-  bool fits = sizes->kind == PTE_INT_LIST && sizes->count == out->tensor->rank,
+  bool last = op == OP_UPSAMPLE_NEAREST2D_VEC || op == OP_UPSAMPLE_BILINEAR2D_VEC;
+  uint32_t rank = out->tensor->rank, skip = last && sizes->count <= rank ? rank - sizes->count : 0;
+  bool fits = sizes->kind == PTE_INT_LIST && sizes->count + skip == rank,
        repeats = op == OP_REPEAT && self->kind == PTE_TENSOR && fits &&
                  self->tensor->rank == sizes->count;
   for (uint32_t k = 0; fits && (repeats || op != OP_REPEAT) && k < sizes->count; k++)
-    bound_int(r, sizes->indices[k], out->tensor->sizes[k], repeats ? self->tensor->sizes[k] : 1);
+    bound_int(r, sizes->indices[k], out->tensor->sizes[skip + k],
+              repeats ? self->tensor->sizes[k] : 1);
 }
 
 /* How many elements topk takes: argument 1, and the last dim of its results, which it is called

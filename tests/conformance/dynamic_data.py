@@ -55,6 +55,12 @@ CASES = [
     Case('slice-data-start', 'float[n,4] x, int64 k', 'float[a,b] y, float[c,b] z',
          'o=Constant<value_ints=[0]>() e=Unsqueeze(k,o) y=Slice(x,o,e,o) f=Constant<value_ints=[100]>() r=Neg(e) z=Slice(x,r,f,o)',
          feeds=lambda n, m: [floats(n, 4), np.array(m)], sizes=((3, 2), (1, 1), (8, 9), (6, 5))),
+    Case('resize-data', 'float[1,2,n,6] x, int64[2] s', 'float[1,2,a,b] y, float[1,2,c,d] z, float[1,2,e,f] w',
+         't=Shape<start=0,end=2>(x) k=Concat<axis=0>(t,s) y=Resize<mode="linear">(x,,,k) z=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x,,,k) '
+         'w=Resize<mode="cubic",axes=[2,3]>(x,,,s)',
+         feeds=lambda n, m: [floats(1, 2, n, 6), np.array([m, 9])], sizes=((6, 3), (1, 5), (8, 11), (5, 1)),
+         flags=tuple(f'--bound={v}:{i}={most}' for v in 'yzw' for i, most in ((2, 12), (3, 10))),
+         beyond=lambda: [floats(1, 2, 8, 6), np.array([13, 12])]),
     Case('split-data', 'float[n,6] x, int64[2] s', 'float[n,a] y, float[n,b] z',
          'y,z=Split<axis=1>(x,s)', feeds=lambda n, m: [floats(n, 6), np.array([m, 6 - m])], sizes=((3, 2), (1, 6), (8, 0), (6, 5))),
     Case('split-data-rows', 'float[n,4] x, int64[3] s', 'float[a,4] y, float[c,4] z',

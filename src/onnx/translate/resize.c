@@ -1,8 +1,9 @@
 /* Resize and Upsample. Plain nearest and bilinear resizing of images is one kernel; everything else
  * goes an axis at a time (resample.c). Scales, sizes and regions that arrive at run time enter the
- * arithmetic of the coordinates; output 0 then declares the shape. */
+ * arithmetic of the coordinates; output 0 then declares the shape, or --bound limits the sizes. */
 #include <math.h>
 
+#include "onnx/data_sizes.h"
 #include "onnx/translate/resample.h"
 #include "ops/quantized.h"
 
@@ -131,12 +132,29 @@ static bool shape_from_sizes(Import *im, Resize *r) {
   return true;
 }
 
+/* Sizes that are read while the program runs. */
+static bool shape_from_data(Import *im, Resize *r) {
+  Dims sizes;
+  bool in_a_row = r->count > 0;
+  for (uint32_t i = 1; i < r->count; i++)
+    in_a_row &= r->axes[i] == r->axes[0] + i;
+  if (!r->sizes || r->policy != STRETCH || !in_a_row ||
+      !data_sizes(im, r->sizes, r->axes[0], "the size of the result", &sizes) ||
+      !count_matches(im, r, sizes.rank))
+    return false;
+  for (uint32_t i = 0; i < r->count; i++)
+    r->out.d[r->axes[i]] = sizes.d[i];
+  return import_ok(im);
+}
+
 static bool output_shape(Import *im, Resize *r) {
   r->out = r->in;
   if (r->scales ? shape_from_scales(im, r) : shape_from_sizes(im, r))
     return true;
   uint32_t input = r->sizes ? 3 : im->opset < 11 ? 1 : 2;
   bool declared = out_declared_dims(im, 0, &r->out);
+  if (!declared && shape_from_data(im, r))
+    return true;
   if (!declared && r->unsolved)
     fail_unsolved(im, r);
   else if (!declared)
