@@ -47,8 +47,6 @@ void xr_check_weighted(XrCheck *c, const XrNode *n);
 void xr_check_convert(XrCheck *c, const XrNode *n);
 /* Any other node with a quantized result; its operands have the same datatype. */
 void xr_check_bytes(XrCheck *c, const XrNode *n);
-/* A node that only moves elements. */
-bool xr_moves(uint32_t kind);
 /* Whether a 1x1 convolution is one for XNNPACK, too: it makes a product of a plain one, and then
  * quantizes a dynamic input by pixels. */
 bool xr_is_pointwise(const XrNode *n);

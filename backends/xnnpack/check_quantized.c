@@ -127,7 +127,7 @@ void xr_check_weighted(XrCheck *c, const XrNode *n) {
 /* --- other nodes --- */
 
 static bool is_convertible(uint32_t type) {
-  return type == XR_FP32 || type == XR_FP16 || type == XR_INT32 || xr_is_byte(type);
+  return xr_scheme(type) == XR_PLAIN || xr_is_byte(type);
 }
 
 void xr_check_convert(XrCheck *c, const XrNode *n) {
@@ -139,15 +139,6 @@ void xr_check_convert(XrCheck *c, const XrNode *n) {
       !(in->scale / out->scale <= MULTIPLIER_MOST))
     xr_fail(c, "the scale of the operand is %g times that of the result",
             (double)(in->scale / out->scale));
-}
-
-/* Those that only move bytes, or choose among them. */
-static bool keeps_parameters(uint32_t kind) {
-  return xr_moves(kind) || kind == XR_MaxPooling2d || kind == XR_StaticResizeBilinear2D;
-}
-
-static bool takes_bytes(uint32_t kind) {
-  return kind != XR_Softmax && kind != XR_AvgPooling2d && kind != XR_ArgMaxPooling2d;
 }
 
 static void check_slope(XrCheck *c, const XrNode *n) {
@@ -174,11 +165,11 @@ static void check_ratio(XrCheck *c, const XrNode *n) {
 
 void xr_check_bytes(XrCheck *c, const XrNode *n) {
   const XrValue *out = value_of(c, n->output);
-  if (!xr_is_byte(out->datatype) || !takes_bytes(n->kind)) {
+  if (!xr_is_byte(out->datatype) || xr_has(n->kind, XR_FLOATS)) {
     xr_fail(c, "the datatype %u", out->datatype);
     return;
   }
-  for (uint32_t i = 0; i < n->input_count && keeps_parameters(n->kind); i++) {
+  for (uint32_t i = 0; i < n->input_count && xr_has(n->kind, XR_KEEPS); i++) {
     const XrValue *in = value_of(c, n->inputs[i]);
     if (in->scale != out->scale || in->zero_point != out->zero_point)
       xr_fail(c, "operand %u has the scale %g and zero point %d, and the result %g and %d", i,

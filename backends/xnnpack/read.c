@@ -47,19 +47,23 @@ typedef struct Reader {
   const char *fault; /* the first */
 } Reader;
 
-static const struct {
-  const char *name;
-  XrForm form;
-} kinds[XR_KIND_COUNT] = {
-#define XR_KIND(name, tag, form) [tag] = {#name, XR_FORM_##form},
+const XrKindRow *xr_kind(uint32_t kind) {
+  static const XrKindRow rows[] = {
+      [0] = {.name = "?"}, /* XR_FORM_NONE */
+#define XR_KIND(name, tag, form, op, traits) [tag] = {#name, XR_FORM_##form, traits, OP_##op},
 #include "backends/xnnpack/read.def"
-#undef XR_KIND
-};
+  };
+  return &rows[kind < COUNT_OF(rows) && rows[kind].name ? kind : 0];
+}
 
-XrForm xr_form(uint32_t kind) { return kind < XR_KIND_COUNT ? kinds[kind].form : XR_FORM_NONE; }
-
-const char *xr_name(uint32_t kind) {
-  return xr_form(kind) == XR_FORM_NONE ? "?" : kinds[kind].name;
+const XrDatatypeRow *xr_datatype(uint32_t datatype) {
+  static const XrDatatypeRow rows[] = {
+      [0] = {.name = "?"},
+#define XR_DATATYPE(name, number, text, scheme, bits, dtype)                                       \
+  [number] = {text, XR_##scheme, bits, DTYPE_##dtype},
+#include "backends/xnnpack/read.def"
+  };
+  return &rows[datatype < COUNT_OF(rows) && rows[datatype].name ? datatype : 0];
 }
 
 ETC_PRINTF(2, 3) static void fail(Reader *r, const char *format, ...) {
@@ -87,51 +91,10 @@ static uint8_t read_vector(Reader *r, FbTable t, uint16_t id, uint32_t out[XR_MA
   return (uint8_t)v.count;
 }
 
-XrScheme xr_scheme(uint32_t datatype) {
-  switch (datatype) {
-  case XR_QINT8:
-  case XR_QUINT8:
-  case XR_QINT32:
-    return XR_PER_TENSOR;
-  case XR_QCINT8:
-  case XR_QCINT32:
-  case XR_QCINT4:
-    return XR_PER_CHANNEL;
-  case XR_QDINT8:
-    return XR_PER_TOKEN;
-  case XR_QBINT4:
-    return XR_PER_GROUP;
-  default:
-    return XR_PLAIN;
-  }
-}
-
-static bool is_known(uint32_t datatype) {
-  return datatype == XR_FP32 || datatype == XR_FP16 || datatype == XR_INT32 ||
-         xr_scheme(datatype) != XR_PLAIN;
-}
-
-static uint32_t bits_of(uint32_t datatype) {
-  switch (datatype) {
-  case XR_FP16:
-    return 16;
-  case XR_QINT8:
-  case XR_QUINT8:
-  case XR_QCINT8:
-  case XR_QDINT8:
-    return 8;
-  case XR_QCINT4:
-  case XR_QBINT4:
-    return 4;
-  default:
-    return 32;
-  }
-}
-
 /* Rows begin with a byte. */
 bool xr_value_bytes(const XrValue *v, uint64_t *bytes) {
   uint64_t last = v->rank ? v->dims[v->rank - 1] : 1;
-  *bytes = (last * bits_of(v->datatype) + 7) / 8;
+  *bytes = (last * xr_datatype(v->datatype)->bits + 7) / 8;
   for (uint32_t i = 0; i + 1 < v->rank; i++)
     if (!mul_u64(*bytes, v->dims[i], bytes))
       return false;
@@ -215,7 +178,7 @@ static void read_quantization(Reader *r, FbTable quantized, uint32_t id, XrValue
 
 /* *id: what nodes call the value. */
 static void check_read(Reader *r, const XrValue *v, uint32_t id, bool plain) {
-  if (!is_known(v->datatype) || (plain && xr_scheme(v->datatype) != XR_PLAIN))
+  if (!xr_datatype(v->datatype)->bits || (plain && xr_scheme(v->datatype) != XR_PLAIN))
     fail(r, "value %u has the datatype %u", id, v->datatype);
   if (v->flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
     fail(r, "value %u has the flags %#x", id, v->flags);
@@ -290,19 +253,25 @@ static void read_constants(Reader *r, FbVector tables) {
 
 /* --- nodes --- */
 
-static void read_inputs(XrNode *n, FbTable t, const uint16_t *fields, uint8_t count) {
-  n->input_count = count;
-  for (uint8_t i = 0; i < count; i++)
-    n->inputs[i] = fb_u32(t, fields[i], 0);
-}
-
-static void read_ends(XrNode *n, FbTable t, uint16_t input, uint8_t inputs) {
-  uint16_t fields[XR_MAX_INPUTS];
-  for (uint8_t i = 0; i < inputs; i++)
-    fields[i] = input + i;
-  read_inputs(n, t, fields, inputs);
-  n->output = fb_u32(t, input + inputs, 0);
-  n->flags = fb_u32(t, input + inputs + 1, 0);
+/* Where a form has its operands, in a row, with the result and the flags behind them. */
+static void read_ends(XrNode *n, FbTable t) {
+  static const struct {
+    uint8_t at, count;
+  } ends[] = {
+      [XR_FORM_UNARY] = {0, 1},     [XR_FORM_UNARY_NUMBER] = {1, 1}, [XR_FORM_BINARY] = {0, 2},
+      [XR_FORM_PRODUCT] = {0, 3},   [XR_FORM_CONVOLUTION] = {15, 3}, [XR_FORM_POOL] = {10, 1},
+      [XR_FORM_TRANSPOSE] = {2, 1}, [XR_FORM_RESHAPE] = {2, 1},      [XR_FORM_SLICE] = {3, 1},
+      [XR_FORM_PAD] = {3, 1},       [XR_FORM_RESIZE] = {2, 1},
+  };
+  XrForm form = xr_form(n->kind);
+  if (form >= COUNT_OF(ends) || !ends[form].count)
+    return;
+  uint16_t at = ends[form].at;
+  n->input_count = ends[form].count;
+  for (uint8_t i = 0; i < n->input_count; i++)
+    n->inputs[i] = fb_u32(t, at++, 0);
+  n->output = fb_u32(t, at, 0);
+  n->flags = fb_u32(t, at + 1, 0);
 }
 
 /* Listed clockwise from the top. */
@@ -345,17 +314,14 @@ static void read_convolution(XrNode *n, FbTable t) {
   n->window.groups = fb_u32(t, 12, 0);
   n->window.adjust[0] = fb_u32(t, 13, 0);
   n->window.adjust[1] = fb_u32(t, 14, 0);
-  read_ends(n, t, 15, 3);
 }
 
 static void read_join(XrNode *n, FbTable t) {
   static const uint16_t places[XR_MAX_INPUTS] = {1, 2, 3, 4, 7};
-  uint8_t count = n->kind == XR_Concatenate2   ? 2
-                  : n->kind == XR_Concatenate3 ? 3
-                  : n->kind == XR_Concatenate4 ? 4
-                                               : 5;
+  n->input_count = n->kind == XR_Concatenate5 ? 5 : (uint8_t)(n->kind - XR_Concatenate2 + 2);
+  for (uint8_t i = 0; i < n->input_count; i++)
+    n->inputs[i] = fb_u32(t, places[i], 0);
   n->axis = fb_u32(t, 0, 0);
-  read_inputs(n, t, places, count);
   n->output = fb_u32(t, 5, 0);
   n->flags = fb_u32(t, 6, 0);
 }
@@ -373,26 +339,20 @@ static void read_counted(Reader *r, XrNode *n, FbTable t) {
 }
 
 static void read_fields(Reader *r, XrNode *n, FbTable t) {
+  read_ends(n, t);
   switch (xr_form(n->kind)) {
   case XR_FORM_UNARY:
-    read_ends(n, t, 0, 1);
+  case XR_FORM_BINARY:
+  case XR_FORM_PRODUCT:
     return;
   case XR_FORM_UNARY_NUMBER:
     n->number = fb_f32(t, 0, 0);
-    read_ends(n, t, 1, 1);
-    return;
-  case XR_FORM_BINARY:
-    read_ends(n, t, 0, 2);
-    return;
-  case XR_FORM_PRODUCT:
-    read_ends(n, t, 0, 3);
     return;
   case XR_FORM_CONVOLUTION:
     read_convolution(n, t);
     return;
   case XR_FORM_POOL:
     read_window(n, t);
-    read_ends(n, t, 10, 1);
     return;
   case XR_FORM_POSITION:
     read_position(n, t);
@@ -401,22 +361,18 @@ static void read_fields(Reader *r, XrNode *n, FbTable t) {
   case XR_FORM_RESHAPE:
     n->vector_count = read_vector(r, t, 1, n->first, "its vector");
     read_counted(r, n, t);
-    read_ends(n, t, 2, 1);
     return;
   case XR_FORM_SLICE:
     read_pair(r, n, t, 1);
     read_counted(r, n, t);
-    read_ends(n, t, 3, 1);
     return;
   case XR_FORM_PAD:
     read_pair(r, n, t, 0);
     n->number = fb_f32(t, 2, 0);
-    read_ends(n, t, 3, 1);
     return;
   case XR_FORM_RESIZE:
     n->size[0] = fb_u32(t, 0, 0);
     n->size[1] = fb_u32(t, 1, 0);
-    read_ends(n, t, 2, 1);
     return;
   case XR_FORM_JOIN:
     read_join(n, t);

@@ -38,25 +38,7 @@ Tensor xr_temp(Runner *r, DType dtype, uint32_t rank, const int64_t *dims) {
   return make(r, &r->scratch, dtype, rank, dims, &r->temporary);
 }
 
-static DType dtype_of(uint32_t datatype) {
-  switch (datatype) {
-  case XR_FP16:
-    return DTYPE_F16;
-  case XR_INT32:
-  case XR_QINT32:
-  case XR_QCINT32:
-    return DTYPE_I32;
-  case XR_QINT8:
-  case XR_QCINT8:
-    return DTYPE_I8;
-  case XR_QUINT8:
-  case XR_QCINT4: /* two in an element */
-  case XR_QBINT4:
-    return DTYPE_U8;
-  default: /* XR_QDINT8, too: see xr_run_quantized */
-    return DTYPE_F32;
-  }
-}
+static DType dtype_of(uint32_t datatype) { return (DType)xr_datatype(datatype)->dtype; }
 
 static void release(Runner *r, uint32_t id) {
   if (r->remaining[id] && --r->remaining[id])
@@ -98,7 +80,7 @@ static Tensor converted(Runner *r, const Tensor *t, DType dtype) {
 
 /* --- kinds --- */
 
-static const OpId plain_ops[XR_KIND_COUNT] = {
+static const OpId plain_ops[] = {
     [XR_Abs] = OP_ABS,
     [XR_Ceiling] = OP_CEIL,
     [XR_Clamp] = OP_CLONE,
