@@ -47,14 +47,10 @@ typedef struct Reader {
   const char *fault; /* the first */
 } Reader;
 
-const XrKindRow *xr_kind(uint32_t kind) {
-  static const XrKindRow rows[] = {
-      [0] = {.name = "?"}, /* XR_FORM_NONE */
+const XrKindRow xr_kinds[XR_KINDS] = {
 #define XR_KIND(name, tag, form, op, traits) [tag] = {#name, XR_FORM_##form, traits, OP_##op},
 #include "backends/xnnpack/read.def"
-  };
-  return &rows[kind < COUNT_OF(rows) && rows[kind].name ? kind : 0];
-}
+};
 
 const XrDatatypeRow *xr_datatype(uint32_t datatype) {
   static const XrDatatypeRow rows[] = {

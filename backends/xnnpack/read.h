@@ -15,6 +15,7 @@ enum { XR_MAX_RANK = 6, XR_MAX_INPUTS = 5, XR_MAX_EXTERNALS = 4096 };
 typedef enum XrKind {
 #define XR_KIND(name, tag, form, op, traits) XR_##name = tag,
 #include "backends/xnnpack/read.def"
+  XR_KINDS
 } XrKind;
 
 /* What a table of a node is like. */
@@ -49,9 +50,14 @@ typedef struct XrKindRow {
   uint8_t traits;   /* XrTrait */
   uint16_t op;      /* OpId */
 } XrKindRow;
-const XrKindRow *xr_kind(uint32_t kind); /* XR_FORM_NONE and "?" when it is not known */
+extern const XrKindRow xr_kinds[XR_KINDS]; /* no name, XR_FORM_NONE: not known */
+static inline const XrKindRow *xr_kind(uint32_t kind) {
+  return &xr_kinds[kind < XR_KINDS ? kind : 0];
+}
 static inline XrForm xr_form(uint32_t kind) { return (XrForm)xr_kind(kind)->form; }
-static inline const char *xr_name(uint32_t kind) { return xr_kind(kind)->name; }
+static inline const char *xr_name(uint32_t kind) {
+  return xr_kind(kind)->name ? xr_kind(kind)->name : "?";
+}
 static inline bool xr_has(uint32_t kind, XrTrait trait) {
   return (xr_kind(kind)->traits & trait) != 0;
 }

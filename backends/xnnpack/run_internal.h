@@ -1,4 +1,4 @@
-/* Shared by run.c (the graph, arithmetic), run_image.c (moves, windows), run_quantized.c and
+/* Shared by run.c (the graph, plain nodes), run_image.c (windows), run_quantized.c and
  * run_weighted.c (quantized products and convolutions). */
 #ifndef ETC_BACKENDS_XNNPACK_RUN_INTERNAL_H
 #define ETC_BACKENDS_XNNPACK_RUN_INTERNAL_H
@@ -24,40 +24,36 @@ typedef struct Runner {
 #define K_INT(x) ((KernelArg){.kind = ARG_INT, .i = (x)})
 #define K_FLOAT(x) ((KernelArg){.kind = ARG_FLOAT, .f = (x)})
 #define K_INTS(p, n) ((KernelArg){.kind = ARG_INTS, .count = (n), .ints = (p)})
-#define K_STRING(s) ((KernelArg){.kind = ARG_STR, .str = SV(s)})
 
 /* Keeps the first fault; after it nothing is computed. */
 void xr_run_fail(Runner *r, const char *what);
 /* Memory until the node is done; no data after a fault. */
 Tensor xr_temp(Runner *r, DType dtype, uint32_t rank, const int64_t *dims);
-/* The reference kernel of an op with one result; args as in its schema, all of them. */
+/* The reference kernel of an op: the first `count` arguments of its schema, the others as they are
+ * by default. out: as many tensors as it has results. */
 void xr_kernel(Runner *r, OpId op, const KernelArg *args, uint32_t count, Tensor *out);
+#define XR_KERNEL(r, op, out, ...)                                                                 \
+  xr_kernel((r), (op), (const KernelArg[]){__VA_ARGS__},                                           \
+            (uint32_t)(sizeof((const KernelArg[]){__VA_ARGS__}) / sizeof(KernelArg)), (out))
 /* The tensor of a result, which it keeps until its uses are over. */
 Tensor *xr_result(Runner *r, uint32_t id);
+/* t itself where it has that type. */
+Tensor xr_converted(Runner *r, const Tensor *t, DType dtype);
 /* Dim i of the result is dim perm[i] of t. */
+void xr_permute(Runner *r, const Tensor *t, const uint32_t *perm, Tensor *out);
 Tensor xr_permuted(Runner *r, const Tensor *t, const uint32_t *perm);
 
-void xr_run_move(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
-void xr_run_convert(Runner *r, const Tensor *x, Tensor *out);
 void xr_run_convolution(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
+/* One with two results makes the second one. */
 void xr_run_pool(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
-/* A pool with two results; makes the second one. */
-void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
-void xr_run_resize(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
-void xr_run_product(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
-/* Any node on operands of one type: f32, i32, f64 for what is exact in it. Limits are left out. */
+void xr_run_resize(const Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
+/* Any node on operands of one type, limits left out: f32, i32, f64 for what is exact in it; moves
+ * of codes, too. */
 void xr_compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
-/* Applies the limits of the node to t. */
-void xr_limit(Runner *r, const XrNode *n, Tensor *t);
+/* t within the limits of the node. */
+void xr_limit(Runner *r, const XrNode *n, const Tensor *t, Tensor *out);
 /* The data of a constant, of its size. */
 const uint8_t *xr_constant_bytes(const Runner *r, uint32_t constant);
-
-/* Where an element of the result of a resize lies between two of the operand. */
-typedef struct XrBetween {
-  int64_t low, high;
-  float share; /* of high */
-} XrBetween;
-XrBetween xr_between(const XrNode *n, int64_t at, int64_t from, int64_t to);
 
 /* --- quantized --- */
 
