@@ -33,7 +33,8 @@ typedef struct XrCheck {
  * pointers to all others. */
 enum { XR_USE_PACKED = 1, XR_USE_COPIED = 2, XR_USE_KEPT = 4 };
 
-/* Returns the fault, or NULL; then shapes and data are right. */
+/* Returns the fault, or NULL; then shapes and data are right. The sizes of outputs are not looked
+ * at: for a call that runs they are bounds. */
 const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Arena *arena);
 
 /* --- between check.c, check_quantized.c and shape.c --- */

@@ -36,16 +36,23 @@ static const char *check(const DelegateCall *call, Arena *arena) {
   XrCheck c;
   const char *fault = xr_read(call->blob, call->blob_size, arena, &x);
   fault = fault ? fault : xr_check(&c, &x, call, arena);
-  for (uint32_t id = 0; id < x.value_count && !fault; id++) {
+  if (fault)
+    return fault;
+  for (uint32_t id = 0; id < x.value_count; id++) {
     const XrValue *v = &x.values[id];
     if (v->flags != XR_OUTPUT)
       continue;
     Tensor *t = &call->outputs[v->external - call->input_count];
-    for (uint32_t i = 0; i < t->rank; i++)
+    for (uint32_t i = 0; i < t->rank; i++) {
+      int64_t dim = c.shapes[id].dims[i];
       if (t->dims[i] == XR_UNKNOWN)
-        t->dims[i] = c.shapes[id].dims[i];
+        t->dims[i] = dim;
+      else if (dim != XR_UNKNOWN && dim != t->dims[i])
+        xr_fail(&c, "dim %u of argument %u is %lld, and what is computed for it %lld", i,
+                v->external, (long long)t->dims[i], (long long)dim);
+    }
   }
-  return fault;
+  return c.fault;
 }
 
 /* --- what is in it --- */

@@ -41,11 +41,12 @@ Tensor xr_temp(Runner *r, DType dtype, uint32_t rank, const int64_t *dims) {
 static DType dtype_of(uint32_t datatype) { return (DType)xr_datatype(datatype)->dtype; }
 
 static void release(Runner *r, uint32_t id) {
-  if (r->remaining[id] && --r->remaining[id])
+  XrSlot *slot = &r->slots[id];
+  if (slot->remaining && --slot->remaining)
     return;
-  r->live -= r->owned[id];
-  r->owned[id] = 0;
-  arena_release(&r->memory[id]);
+  r->live -= slot->owned;
+  slot->owned = 0;
+  arena_release(&slot->memory);
 }
 
 /* --- kernels --- */
@@ -262,17 +263,16 @@ static Tensor constant(Runner *r, uint32_t id) {
 static Tensor operand(Runner *r, uint32_t id, DType dtype) {
   if (id == XR_NONE)
     return (Tensor){0};
-  Tensor t = r->x->values[id].constant ? constant(r, id) : r->values[id];
+  Tensor t = r->x->values[id].constant ? constant(r, id) : r->slots[id].tensor;
   return xr_converted(r, &t, dtype);
 }
 
 static void store_output(Runner *r, uint32_t id) {
   uint32_t external = r->x->values[id].external;
-  Tensor *out = external == XR_NONE ? NULL : &r->call->outputs[external - r->call->input_count];
-  const Tensor *from = &r->values[id];
-  if (!out || r->fault)
+  if (external == XR_NONE || r->fault)
     return;
-  Tensor wide = xr_converted(r, from, out->dtype);
+  Tensor *out = &r->call->outputs[external - r->call->input_count],
+         wide = xr_converted(r, &r->slots[id].tensor, out->dtype);
   for (uint32_t i = 0; i < out->rank; i++)
     if (wide.dims[i] > out->dims[i])
       xr_run_fail(r, "an output is larger than its bound");
@@ -284,16 +284,16 @@ static void store_output(Runner *r, uint32_t id) {
 
 Tensor *xr_result(Runner *r, uint32_t id) {
   const XrShape *shape = &r->c.shapes[id];
-  Tensor *value = &r->values[id];
-  *value = make(r, &r->memory[id], dtype_of(r->x->values[id].datatype), shape->rank, shape->dims,
-                &r->owned[id]);
-  r->live += r->owned[id];
-  return value;
+  XrSlot *slot = &r->slots[id];
+  slot->tensor = make(r, &slot->memory, dtype_of(r->x->values[id].datatype), shape->rank,
+                      shape->dims, &slot->owned);
+  r->live += slot->owned;
+  return &slot->tensor;
 }
 
 static void finish_result(Runner *r, uint32_t id) {
   store_output(r, id);
-  if (r->remaining[id] == 0)
+  if (r->slots[id].remaining == 0)
     release(r, id);
 }
 
@@ -349,10 +349,10 @@ static void run_nodes(Runner *r, Arena *arena) {
   for (uint32_t i = 0; i < x->node_count; i++)
     for (uint32_t k = 0; k < x->nodes[i].input_count; k++)
       if (x->nodes[i].inputs[k] != XR_NONE)
-        r->remaining[x->nodes[i].inputs[k]]++;
+        r->slots[x->nodes[i].inputs[k]].remaining++;
   for (uint32_t id = 0; id < x->value_count; id++)
     if (x->values[id].flags == XR_INPUT)
-      r->values[id] = r->call->inputs[x->values[id].external];
+      r->slots[id].tensor = r->call->inputs[x->values[id].external];
   for (uint32_t i = 0; i < x->node_count && !r->fault; i++) {
     run_node(r, &x->nodes[i]);
     arena_reset(&r->scratch);
@@ -367,31 +367,18 @@ const char *xr_run(const DelegateCall *call, Arena *arena) {
   const char *fault = xr_read(call->blob, call->blob_size, arena, &x);
   if (fault)
     return fault;
-  size_t count = (size_t)x.value_count + 1;
-  Runner r = {.x = &x,
-              .call = call,
-              .values = ARENA_ARRAY(arena, Tensor, count),
-              .memory = ARENA_ARRAY(arena, Arena, count),
-              .owned = ARENA_ARRAY(arena, uint64_t, count),
-              .remaining = ARENA_ARRAY(arena, uint32_t, count)};
-  /* The sizes of outputs are bounds. */
-  DelegateCall unsized = *call;
-  unsized.outputs = ARENA_ARRAY(arena, Tensor, (size_t)call->output_count + 1);
-  for (uint32_t i = 0; i < call->output_count; i++) {
-    unsized.outputs[i] = call->outputs[i];
-    for (uint32_t k = 0; k < MAX_RANK; k++)
-      unsized.outputs[i].dims[k] = XR_UNKNOWN;
-  }
-  fault = xr_check(&r.c, &x, &unsized, arena);
+  Runner r = {
+      .x = &x, .call = call, .slots = ARENA_ARRAY(arena, XrSlot, (size_t)x.value_count + 1)};
+  fault = xr_check(&r.c, &x, call, arena);
   if (fault)
     return fault;
   diag_sink_init_silent(&r.sink);
   arena_init(&r.scratch);
   for (uint32_t id = 0; id < x.value_count; id++)
-    arena_init(&r.memory[id]);
+    arena_init(&r.slots[id].memory);
   run_nodes(&r, arena);
   for (uint32_t id = 0; id < x.value_count; id++)
-    arena_release(&r.memory[id]);
+    arena_release(&r.slots[id].memory);
   arena_release(&r.scratch);
   diag_sink_release(&r.sink);
   return r.fault;

@@ -5,14 +5,18 @@
 
 #include "backends/xnnpack/check.h"
 
+typedef struct XrSlot {
+  Tensor tensor;
+  Arena memory;
+  uint64_t owned;     /* bytes in it */
+  uint32_t remaining; /* uses still to come */
+} XrSlot;
+
 typedef struct Runner {
   const XrGraph *x;
   const DelegateCall *call;
   XrCheck c;                /* shapes, data of constants */
-  Tensor *values;           /* by value */
-  Arena *memory;            /* by value */
-  uint64_t *owned;          /* by value: bytes in its arena */
-  uint32_t *remaining;      /* by value: uses still to come */
+  XrSlot *slots;            /* by value */
   Arena scratch;            /* of one node */
   uint64_t live, temporary; /* bytes of values, and in scratch */
   DiagSink sink;

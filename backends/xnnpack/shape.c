@@ -176,6 +176,8 @@ static void pool_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   check_window(c, w, true);
   if (n->kind == XR_AvgPooling2d && (w->dilation[0] != 1 || w->dilation[1] != 1))
     xr_fail(c, "a dilation");
+  if (n->kind == XR_ArgMaxPooling2d && w->kernel[0] == 1 && w->kernel[1] == 1)
+    xr_fail(c, "windows of one element");
   if (c->fault)
     return;
   *out = *x;
@@ -342,12 +344,6 @@ static void binary_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   broadcast(c, shape_of(c, n->inputs[0]), shape_of(c, n->inputs[1]), 0, out);
 }
 
-static void position_shape(XrCheck *c, const XrNode *n, XrShape *out) {
-  if (n->window.kernel[0] == 1 && n->window.kernel[1] == 1)
-    xr_fail(c, "windows of one element");
-  pool_shape(c, n, out);
-}
-
 static void shape_by_form(XrCheck *c, const XrNode *n, XrShape *out) {
   typedef void FormFn(XrCheck *, const XrNode *, XrShape *);
   static FormFn *const shapes[] = {
@@ -356,7 +352,7 @@ static void shape_by_form(XrCheck *c, const XrNode *n, XrShape *out) {
       [XR_FORM_BINARY] = binary_shape,
       [XR_FORM_PRODUCT] = product_shape,
       [XR_FORM_CONVOLUTION] = convolution_shape,
-      [XR_FORM_POSITION] = position_shape,
+      [XR_FORM_POSITION] = pool_shape,
       [XR_FORM_POOL] = pool_shape,
       [XR_FORM_RESIZE] = resize_shape,
       [XR_FORM_TRANSPOSE] = transpose_shape,
