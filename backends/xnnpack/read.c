@@ -2,6 +2,7 @@
 #include "backends/xnnpack/read.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include "pte/flatread.h"
 
@@ -249,132 +250,93 @@ static void read_constants(Reader *r, FbVector tables) {
 
 /* --- nodes --- */
 
-/* Where a form has its operands, in a row, with the result and the flags behind them. */
-static void read_ends(XrNode *n, FbTable t) {
-  static const struct {
-    uint8_t at, count;
-  } ends[] = {
-      [XR_FORM_UNARY] = {0, 1},     [XR_FORM_UNARY_NUMBER] = {1, 1}, [XR_FORM_BINARY] = {0, 2},
-      [XR_FORM_PRODUCT] = {0, 3},   [XR_FORM_CONVOLUTION] = {15, 3}, [XR_FORM_POOL] = {10, 1},
-      [XR_FORM_TRANSPOSE] = {2, 1}, [XR_FORM_RESHAPE] = {2, 1},      [XR_FORM_SLICE] = {3, 1},
-      [XR_FORM_PAD] = {3, 1},       [XR_FORM_RESIZE] = {2, 1},
-  };
-  XrForm form = xr_form(n->kind);
-  if (form >= COUNT_OF(ends) || !ends[form].count)
-    return;
-  uint16_t at = ends[form].at;
-  n->input_count = ends[form].count;
-  for (uint8_t i = 0; i < n->input_count; i++)
-    n->inputs[i] = fb_u32(t, at++, 0);
-  n->output = fb_u32(t, at, 0);
-  n->flags = fb_u32(t, at + 1, 0);
-}
+/* The fields of the table of a form, in their order: i the next operand, V and W vectors, c how
+ * long they are; the others are in `places`. Padding is listed clockwise from the top. */
+static const char *const layouts[] = {
+    [XR_FORM_UNARY] = "iof",
+    [XR_FORM_UNARY_NUMBER] = "niof",
+    [XR_FORM_BINARY] = "iiof",
+    [XR_FORM_PRODUCT] = "iiiof",
+    [XR_FORM_CONVOLUTION] = "trblkKsSdDGHgaAiiiof",
+    [XR_FORM_POOL] = "trblkKsSdDiof",
+    [XR_FORM_POSITION] = "trblkKiopf",
+    [XR_FORM_TRANSPOSE] = "cViof",
+    [XR_FORM_RESHAPE] = "cViof",
+    [XR_FORM_SLICE] = "cVWiof",
+    [XR_FORM_PAD] = "VWniof",
+    [XR_FORM_RESIZE] = "zZiof",
+    [XR_FORM_JOIN] = "xiiiiofi",
+};
 
-/* Listed clockwise from the top. */
-static void read_padding(XrWindow *w, FbTable t) {
-  w->before[0] = fb_u32(t, 0, 0);
-  w->after[1] = fb_u32(t, 1, 0);
-  w->after[0] = fb_u32(t, 2, 0);
-  w->before[1] = fb_u32(t, 3, 0);
-}
+/* Where a field of 32 bits is kept. */
+#define PLACE(field) offsetof(XrNode, field)
+static const uint8_t places[128] = {
+    ['o'] = PLACE(output),
+    ['p'] = PLACE(positions),
+    ['f'] = PLACE(flags),
+    ['x'] = PLACE(axis),
+    ['n'] = PLACE(number),
+    ['z'] = PLACE(size[0]),
+    ['Z'] = PLACE(size[1]),
+    ['t'] = PLACE(window.before[0]),
+    ['l'] = PLACE(window.before[1]),
+    ['b'] = PLACE(window.after[0]),
+    ['r'] = PLACE(window.after[1]),
+    ['k'] = PLACE(window.kernel[0]),
+    ['K'] = PLACE(window.kernel[1]),
+    ['s'] = PLACE(window.stride[0]),
+    ['S'] = PLACE(window.stride[1]),
+    ['d'] = PLACE(window.dilation[0]),
+    ['D'] = PLACE(window.dilation[1]),
+    ['a'] = PLACE(window.adjust[0]),
+    ['A'] = PLACE(window.adjust[1]),
+    ['g'] = PLACE(window.groups),
+    ['G'] = PLACE(window.group_in),
+    ['H'] = PLACE(window.group_out),
+};
 
-static void read_window(XrNode *n, FbTable t) {
-  XrWindow *w = &n->window;
-  read_padding(w, t);
-  for (uint16_t i = 0; i < 2; i++) {
-    w->kernel[i] = fb_u32(t, 4 + i, 0);
-    w->stride[i] = fb_u32(t, 6 + i, 0);
-    w->dilation[i] = fb_u32(t, 8 + i, 0);
-  }
-}
-
-/* Windows that lie side by side. */
-static void read_position(XrNode *n, FbTable t) {
-  XrWindow *w = &n->window;
-  read_padding(w, t);
-  for (uint16_t i = 0; i < 2; i++) {
-    w->kernel[i] = w->stride[i] = fb_u32(t, 4 + i, 0);
-    w->dilation[i] = 1;
-  }
-  n->input_count = 1;
-  n->inputs[0] = fb_u32(t, 6, 0);
-  n->output = fb_u32(t, 7, 0);
-  n->positions = fb_u32(t, 8, 0);
-  n->flags = fb_u32(t, 9, 0);
-}
-
-static void read_convolution(XrNode *n, FbTable t) {
-  read_window(n, t);
-  n->window.group_in = fb_u32(t, 10, 0);
-  n->window.group_out = fb_u32(t, 11, 0);
-  n->window.groups = fb_u32(t, 12, 0);
-  n->window.adjust[0] = fb_u32(t, 13, 0);
-  n->window.adjust[1] = fb_u32(t, 14, 0);
-}
-
-static void read_join(XrNode *n, FbTable t) {
-  static const uint16_t places[XR_MAX_INPUTS] = {1, 2, 3, 4, 7};
-  n->input_count = n->kind == XR_Concatenate5 ? 5 : (uint8_t)(n->kind - XR_Concatenate2 + 2);
-  for (uint8_t i = 0; i < n->input_count; i++)
-    n->inputs[i] = fb_u32(t, places[i], 0);
-  n->axis = fb_u32(t, 0, 0);
-  n->output = fb_u32(t, 5, 0);
-  n->flags = fb_u32(t, 6, 0);
-}
-
-/* Two vectors of one length. */
-static void read_pair(Reader *r, XrNode *n, FbTable t, uint16_t first) {
-  n->vector_count = read_vector(r, t, first, n->first, "its first vector");
-  if (read_vector(r, t, first + 1, n->second, "its second vector") != n->vector_count)
+/* Two vectors have one length. */
+static void read_vectors(Reader *r, XrNode *n, FbTable t, uint16_t id, bool second) {
+  uint8_t count = read_vector(r, t, id, second ? n->second : n->first,
+                              second ? "its second vector" : "its vector");
+  if (second && count != n->vector_count)
     fail(r, "its vectors differ in length");
+  n->vector_count = count;
 }
 
-static void read_counted(Reader *r, XrNode *n, FbTable t) {
-  if (fb_u32(t, 0, 0) != n->vector_count)
-    fail(r, "its vector has %u entries, and it says %u", n->vector_count, fb_u32(t, 0, 0));
+static void read_layout(Reader *r, XrNode *n, FbTable t, const char *layout) {
+  uint32_t counted = 0, word;
+  for (uint16_t id = 0; layout[id]; id++) {
+    char letter = layout[id];
+    if (letter == 'V' || letter == 'W') {
+      read_vectors(r, n, t, id, letter == 'W');
+      continue;
+    }
+    word = fb_u32(t, id, 0);
+    if (letter == 'i')
+      n->inputs[n->input_count++] = word;
+    else if (letter == 'c')
+      counted = word;
+    else
+      memcpy((uint8_t *)n + places[(uint8_t)letter], &word, sizeof word);
+  }
+  if (layout[0] == 'c' && counted != n->vector_count)
+    fail(r, "its vector has %u entries, and it says %u", n->vector_count, counted);
 }
 
 static void read_fields(Reader *r, XrNode *n, FbTable t) {
-  read_ends(n, t);
-  switch (xr_form(n->kind)) {
-  case XR_FORM_UNARY:
-  case XR_FORM_BINARY:
-  case XR_FORM_PRODUCT:
-    return;
-  case XR_FORM_UNARY_NUMBER:
-    n->number = fb_f32(t, 0, 0);
-    return;
-  case XR_FORM_CONVOLUTION:
-    read_convolution(n, t);
-    return;
-  case XR_FORM_POOL:
-    read_window(n, t);
-    return;
-  case XR_FORM_POSITION:
-    read_position(n, t);
-    return;
-  case XR_FORM_TRANSPOSE:
-  case XR_FORM_RESHAPE:
-    n->vector_count = read_vector(r, t, 1, n->first, "its vector");
-    read_counted(r, n, t);
-    return;
-  case XR_FORM_SLICE:
-    read_pair(r, n, t, 1);
-    read_counted(r, n, t);
-    return;
-  case XR_FORM_PAD:
-    read_pair(r, n, t, 0);
-    n->number = fb_f32(t, 2, 0);
-    return;
-  case XR_FORM_RESIZE:
-    n->size[0] = fb_u32(t, 0, 0);
-    n->size[1] = fb_u32(t, 1, 0);
-    return;
-  case XR_FORM_JOIN:
-    read_join(n, t);
-    return;
-  case XR_FORM_NONE:
+  XrForm form = xr_form(n->kind);
+  XrWindow *w = &n->window;
+  if (form == XR_FORM_NONE) {
     fail(r, "it is of kind %u, which is not known", n->kind);
+    return;
+  }
+  read_layout(r, n, t, layouts[form]);
+  if (form == XR_FORM_JOIN)
+    n->input_count = n->kind == XR_Concatenate5 ? 5 : (uint8_t)(n->kind - XR_Concatenate2 + 2);
+  for (uint32_t i = 0; i < 2 && form == XR_FORM_POSITION; i++) { /* side by side */
+    w->stride[i] = w->kernel[i];
+    w->dilation[i] = 1;
   }
 }
 
