@@ -171,7 +171,7 @@ static uint32_t type_of(const XrCheck *c, uint32_t id) {
 }
 
 static void check_types(XrCheck *c, const XrNode *n) {
-  if (xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION) {
+  if (xr_has(n->kind, XR_WEIGHTED)) {
     xr_check_weighted(c, n);
     return;
   }
@@ -197,8 +197,7 @@ static void check_types(XrCheck *c, const XrNode *n) {
 
 /* Which use of its operand i a node makes. */
 static uint8_t use_of(const XrCheck *c, const XrNode *n, uint32_t i) {
-  bool weighted = xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION;
-  if (weighted && i > 0)
+  if (xr_has(n->kind, XR_WEIGHTED) && i > 0)
     return XR_USE_PACKED;
   if (n->kind == XR_BatchMatrixMultiply && i == 1 && c->x->values[n->inputs[1]].constant)
     return XR_USE_COPIED;
@@ -207,7 +206,7 @@ static uint8_t use_of(const XrCheck *c, const XrNode *n, uint32_t i) {
 
 static void check_weights(XrCheck *c, const XrNode *n) {
   bool product = xr_form(n->kind) == XR_FORM_PRODUCT;
-  if (!product && xr_form(n->kind) != XR_FORM_CONVOLUTION)
+  if (!xr_has(n->kind, XR_WEIGHTED))
     return;
   bool filter = c->x->values[n->inputs[1]].constant != 0, has_bias = n->inputs[2] != XR_NONE,
        bias = has_bias && c->x->values[n->inputs[2]].constant != 0;

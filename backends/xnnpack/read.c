@@ -342,8 +342,7 @@ static void read_fields(Reader *r, XrNode *n, FbTable t) {
 
 static void check_ids(Reader *r, const XrNode *n) {
   for (uint8_t i = 0; i < n->input_count; i++) {
-    bool optional =
-        i == 2 && (xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION);
+    bool optional = i == 2 && xr_has(n->kind, XR_WEIGHTED);
     if (n->inputs[i] >= r->x->value_count && !(optional && n->inputs[i] == XR_NONE))
       fail(r, "operand %u is value %u, and there are %u", i, n->inputs[i], r->x->value_count);
   }

@@ -37,10 +37,11 @@ typedef enum XrForm {
 } XrForm;
 
 typedef enum XrTrait {
-  XR_LIMITS = 1,   /* honours the limits of a result; the others ignore them */
-  XR_INTEGERS = 2, /* computes on i32, too */
-  XR_KEEPS = 4,    /* codes of 8 bits have the scale and zero point of the operands */
-  XR_FLOATS = 8,   /* takes no codes */
+  XR_LIMITS = 1,    /* honours the limits of a result; the others ignore them */
+  XR_INTEGERS = 2,  /* computes on i32, too */
+  XR_KEEPS = 4,     /* codes of 8 bits have the scale and zero point of the operands */
+  XR_FLOATS = 8,    /* takes no codes */
+  XR_WEIGHTED = 16, /* has a filter and a bias, which may be absent */
   XR_MOVES = XR_INTEGERS | XR_KEEPS
 } XrTrait;
 

@@ -71,9 +71,9 @@ static uint32_t datatype_of(const XrGraph *x, uint32_t id) {
 
 /* Its kind, and the datatypes of its first operand, its filter and its result, as one number. */
 static uint32_t node_key(const XrGraph *x, const XrNode *n) {
-  bool filtered = xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION;
   uint32_t in = n->input_count ? datatype_of(x, n->inputs[0]) : 0,
-           filter = filtered ? datatype_of(x, n->inputs[1]) : 0, out = datatype_of(x, n->output);
+           filter = xr_has(n->kind, XR_WEIGHTED) ? datatype_of(x, n->inputs[1]) : 0,
+           out = datatype_of(x, n->output);
   return (uint32_t)n->kind << 24 | (in & 0xFF) << 16 | (filter & 0xFF) << 8 | (out & 0xFF);
 }
 

@@ -206,8 +206,7 @@ static void run_global_average(const Runner *r, const XrNode *n, const Tensor *i
 
 void xr_run_quantized(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   const XrValue *x = value_of(r, n->inputs[0]), *y = value_of(r, n->output);
-  XrForm form = xr_form(n->kind);
-  if (form == XR_FORM_PRODUCT || form == XR_FORM_CONVOLUTION)
+  if (xr_has(n->kind, XR_WEIGHTED))
     xr_run_weighted(r, n, in, out);
   else if (n->kind == XR_Convert)
     run_convert(r, n, in, out);
