@@ -53,15 +53,11 @@ const XrKindRow xr_kinds[XR_KINDS] = {
 #include "backends/xnnpack/read.def"
 };
 
-const XrDatatypeRow *xr_datatype(uint32_t datatype) {
-  static const XrDatatypeRow rows[] = {
-      [0] = {.name = "?"},
+const XrDatatypeRow xr_datatypes[XR_DATATYPES] = {
 #define XR_DATATYPE(name, number, text, scheme, bits, dtype)                                       \
   [number] = {text, XR_##scheme, bits, DTYPE_##dtype},
 #include "backends/xnnpack/read.def"
-  };
-  return &rows[datatype < COUNT_OF(rows) && rows[datatype].name ? datatype : 0];
-}
+};
 
 ETC_PRINTF(2, 3) static void fail(Reader *r, const char *format, ...) {
   va_list args;

@@ -68,6 +68,7 @@ static inline bool xr_has(uint32_t kind, XrTrait trait) {
 typedef enum XrDatatype {
 #define XR_DATATYPE(name, number, text, scheme, bits, dtype) XR_##name = number,
 #include "backends/xnnpack/read.def"
+  XR_DATATYPES
 } XrDatatype;
 
 /* Where the quantization parameters of a datatype are; the numbers of union XNNQuantParams. */
@@ -85,7 +86,10 @@ typedef struct XrDatatypeRow {
   uint8_t bits;     /* of an element */
   uint8_t dtype;    /* DType of its bytes */
 } XrDatatypeRow;
-const XrDatatypeRow *xr_datatype(uint32_t datatype); /* 0 bits and "?" when it is not known */
+extern const XrDatatypeRow xr_datatypes[XR_DATATYPES]; /* no name, 0 bits: not known */
+static inline const XrDatatypeRow *xr_datatype(uint32_t datatype) {
+  return &xr_datatypes[datatype < XR_DATATYPES ? datatype : 0];
+}
 static inline XrScheme xr_scheme(uint32_t datatype) {
   return (XrScheme)xr_datatype(datatype)->scheme;
 }
