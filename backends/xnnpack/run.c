@@ -206,8 +206,10 @@ void xr_compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
     xr_run_convolution(r, n, in, out);
     return;
   case XR_FORM_POOL:
-  case XR_FORM_POSITION:
     xr_run_pool(r, n, in, out);
+    return;
+  case XR_FORM_POSITION:
+    xr_run_positions(r, n, in, out);
     return;
   case XR_FORM_RESIZE:
     xr_run_resize(r, n, in, out);

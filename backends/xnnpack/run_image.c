@@ -73,19 +73,11 @@ void xr_run_convolution(Runner *r, const XrNode *n, const Tensor *in, Tensor *ou
 
 /* --- pools, resizing --- */
 
-/* Places in the plane become places in the window. */
-static void store_positions(Runner *r, const XrNode *n, const Windows *s, const Tensor *x,
-                            const Tensor *found) {
-  Tensor *out = xr_result(r, n->positions), places = xr_permuted(r, found, to_pixels);
-  if (r->fault)
-    return;
-  const int64_t *from = places.data;
-  for (int64_t i = 0; i < tensor_numel(out); i++) {
-    int64_t pixel = i / out->dims[3], row = pixel / out->dims[2] % out->dims[1],
-            column = pixel % out->dims[2], y = from[i] / x->dims[2] - row * s->stride[0],
-            z = from[i] % x->dims[2] - column * s->stride[1];
-    tensor_store_int(out, i, (y + s->before[0]) * s->kernel[1] + z + s->before[1]);
-  }
+/* The op takes NaN for the largest, XNNPACK does not. */
+static void pass_over_nan(const Runner *r, Tensor *t) {
+  float *at = t->data;
+  for (int64_t i = 0; i < tensor_numel(t) && !r->fault; i++)
+    at[i] = isnan(at[i]) ? -INFINITY : at[i];
 }
 
 /* The largest elements, or the means of those that are no padding. */
@@ -96,13 +88,41 @@ void xr_run_pool(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
     XR_KERNEL(r, OP_AVG_POOL2D, y, K_TENSOR(&planes), K_INTS(s.kernel, 2), K_INTS(s.stride, 2),
               K_INTS(s.before, 2), K_INT(0), K_INT(0));
   } else {
+    pass_over_nan(r, &planes);
     y[1] = planes_of(r, DTYPE_I64, out);
     XR_KERNEL(r, OP_MAX_POOL2D_WITH_INDICES, y, K_TENSOR(&planes), K_INTS(s.kernel, 2),
               K_INTS(s.stride, 2), K_INTS(s.before, 2), K_INTS(s.dilation, 2));
   }
   xr_permute(r, &y[0], to_pixels, out);
-  if (n->positions != XR_NONE)
-    store_positions(r, n, &s, x, &y[1]);
+}
+
+/* The largest element of a window and its place there: the first, until one is larger; NaN is not,
+ * and stays where it comes first. */
+static void find_largest(const XrWindow *w, const Tensor *x, const int64_t at[4], float *most,
+                         int32_t *where) {
+  int64_t top = at[1] * w->stride[0] - w->before[0], left = at[2] * w->stride[1] - w->before[1],
+          bottom = min_i64(top + w->kernel[0], x->dims[1]),
+          right = min_i64(left + w->kernel[1], x->dims[2]);
+  *where = -1;
+  for (int64_t row = max_i64(top, 0); row < bottom; row++)
+    for (int64_t column = max_i64(left, 0); column < right; column++) {
+      int64_t pixel = (at[0] * x->dims[1] + row) * x->dims[2] + column;
+      float here = ((const float *)x->data)[pixel * x->dims[3] + at[3]];
+      if (*where < 0 || here > *most) {
+        *most = here;
+        *where = (int32_t)((row - top) * w->kernel[1] + column - left);
+      }
+    }
+}
+
+void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
+  Tensor *positions = xr_result(r, n->positions);
+  const int64_t *to = out->dims;
+  for (int64_t i = 0; i < tensor_numel(out) && !r->fault; i++) {
+    int64_t pixel = i / to[3], row = pixel / to[2],
+            at[] = {row / to[1], row % to[1], pixel % to[2], i % to[3]};
+    find_largest(&n->window, x, at, (float *)out->data + i, (int32_t *)positions->data + i);
+  }
 }
 
 /* Where an element of the result of a resize lies between two of the operand. */

@@ -48,8 +48,9 @@ void xr_permute(Runner *r, const Tensor *t, const uint32_t *perm, Tensor *out);
 Tensor xr_permuted(Runner *r, const Tensor *t, const uint32_t *perm);
 
 void xr_run_convolution(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
-/* One with two results makes the second one. */
 void xr_run_pool(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
+/* A pool with two results; makes the second one. */
+void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
 void xr_run_resize(const Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
 /* Any node on operands of one type, limits left out: f32, i32, f64 for what is exact in it; moves
  * of codes, too. */
