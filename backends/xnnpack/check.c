@@ -166,27 +166,23 @@ static void check_values(XrCheck *c) {
 
 /* --- element types --- */
 
-static uint32_t type_of(const XrCheck *c, uint32_t id) {
-  return id == XR_NONE ? 0 : c->x->values[id].datatype;
-}
-
 static void check_types(XrCheck *c, const XrNode *n) {
   if (xr_has(n->kind, XR_WEIGHTED)) {
     xr_check_weighted(c, n);
     return;
   }
-  uint32_t type = type_of(c, n->output);
+  uint32_t type = xr_type_of(c->x, n->output);
   if (xr_form(n->kind) == XR_FORM_POSITION &&
-      (type != XR_FP32 || type_of(c, n->positions) != XR_INT32))
-    xr_fail(c, "datatypes %u and %u of its results", type, type_of(c, n->positions));
+      (type != XR_FP32 || xr_type_of(c->x, n->positions) != XR_INT32))
+    xr_fail(c, "datatypes %u and %u of its results", type, xr_type_of(c->x, n->positions));
   if (n->kind == XR_Convert) {
     xr_check_convert(c, n);
     return;
   }
   for (uint32_t i = 0; i < n->input_count; i++)
-    if (type_of(c, n->inputs[i]) != type)
-      xr_fail(c, "operand %u has the datatype %u, and the result %u", i, type_of(c, n->inputs[i]),
-              type);
+    if (xr_type_of(c->x, n->inputs[i]) != type)
+      xr_fail(c, "operand %u has the datatype %u, and the result %u", i,
+              xr_type_of(c->x, n->inputs[i]), type);
   if (type == XR_INT32 && !xr_has(n->kind, XR_INTEGERS))
     xr_fail(c, "integers");
   else if (xr_scheme(type) != XR_PLAIN)

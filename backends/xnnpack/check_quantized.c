@@ -15,10 +15,6 @@ enum { FLAG_TRANSPOSED_FILTER = 1 };
 
 static const XrValue *value_of(const XrCheck *c, uint32_t id) { return &c->x->values[id]; }
 
-static uint32_t type_of(const XrCheck *c, uint32_t id) {
-  return id == XR_NONE ? 0 : value_of(c, id)->datatype;
-}
-
 void xr_check_value(XrCheck *c, uint32_t id) {
   const XrValue *v = value_of(c, id);
   if (xr_scheme(v->datatype) == XR_PLAIN || xr_is_byte(v->datatype))
@@ -81,7 +77,7 @@ static void check_filter_scales(XrCheck *c, const XrNode *n) {
     xr_fail(c, "the filter has its scales for dim %u instead of %u", filter->channel_dim, dim);
   if (nibbles && transposed)
     xr_fail(c, "a transposed filter of nibbles");
-  if (nibbles && type_of(c, n->inputs[0]) != XR_FP32 && filter->dims[filter->rank - 1] % 2)
+  if (nibbles && xr_type_of(c->x, n->inputs[0]) != XR_FP32 && filter->dims[filter->rank - 1] % 2)
     xr_fail(c, "an odd number of inputs, %u, for a filter of nibbles",
             filter->dims[filter->rank - 1]);
   if (filter->datatype == XR_QINT8 && filter->zero_point != 0)
@@ -101,8 +97,8 @@ static void check_product_scale(XrCheck *c, const XrNode *n) {
 
 void xr_check_weighted(XrCheck *c, const XrNode *n) {
   const XrValue *in = value_of(c, n->inputs[0]);
-  uint32_t filter = type_of(c, n->inputs[1]), bias = type_of(c, n->inputs[2]),
-           result = type_of(c, n->output);
+  uint32_t filter = xr_type_of(c->x, n->inputs[1]), bias = xr_type_of(c->x, n->inputs[2]),
+           result = xr_type_of(c->x, n->output);
   bool known = false;
   for (size_t i = 0; i < COUNT_OF(mixes); i++)
     known = known || (mixes[i].input == in->datatype && mixes[i].filter == filter &&

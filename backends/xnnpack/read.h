@@ -157,6 +157,11 @@ typedef struct XrGraph {
   uint64_t region_size;
 } XrGraph;
 
+/* The datatype of a value; 0: there is none. */
+static inline uint32_t xr_type_of(const XrGraph *x, uint32_t id) {
+  return id == XR_NONE ? 0 : x->values[id].datatype;
+}
+
 /* NULL, or what is wrong with the bytes. All in arena; text of keys in the blob. */
 const char *xr_read(const uint8_t *blob, uint64_t size, Arena *arena, XrGraph *x);
 

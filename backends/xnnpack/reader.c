@@ -65,15 +65,11 @@ static int most_first(const void *a, const void *b) {
   return order ? order : strcmp(x->types, y->types);
 }
 
-static uint32_t datatype_of(const XrGraph *x, uint32_t id) {
-  return id == XR_NONE ? 0 : x->values[id].datatype;
-}
-
 /* Its kind, and the datatypes of its first operand, its filter and its result, as one number. */
 static uint32_t node_key(const XrGraph *x, const XrNode *n) {
-  uint32_t in = n->input_count ? datatype_of(x, n->inputs[0]) : 0,
-           filter = xr_has(n->kind, XR_WEIGHTED) ? datatype_of(x, n->inputs[1]) : 0,
-           out = datatype_of(x, n->output);
+  uint32_t in = n->input_count ? xr_type_of(x, n->inputs[0]) : 0,
+           filter = xr_has(n->kind, XR_WEIGHTED) ? xr_type_of(x, n->inputs[1]) : 0,
+           out = xr_type_of(x, n->output);
   return (uint32_t)n->kind << 24 | (in & 0xFF) << 16 | (filter & 0xFF) << 8 | (out & 0xFF);
 }
 

@@ -2,9 +2,6 @@
  * kernels of the op table where an op means the same; float16 is rounded after each node. */
 #include "backends/xnnpack/run.h"
 
-#include "backends/xnnpack/check.h"
-#include "backends/xnnpack/run_internal.h"
-
 enum { FLAG_TRANSPOSED = 1 }; /* the second operand of a product */
 
 void xr_run_fail(Runner *r, const char *what) {

@@ -2,7 +2,7 @@
  * table take that and the padding before, so that the padding behind needs no place of its own. */
 #include <math.h>
 
-#include "backends/xnnpack/run_internal.h"
+#include "backends/xnnpack/run.h"
 #include "support/number.h"
 
 enum { FLAG_SAME_PADDING = 4, FLAG_LEGACY_RESIZE = 4, FLAG_ALIGN_CORNERS = 8, RESIZE_ONE = 2048 };

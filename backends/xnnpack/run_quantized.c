@@ -4,7 +4,7 @@
  * src/microparams-init.c and src/reference. */
 #include <math.h>
 
-#include "backends/xnnpack/run_internal.h"
+#include "backends/xnnpack/run.h"
 #include "support/number.h"
 
 enum { SUM_BITS = 20, SHORT_ONE = 256 };

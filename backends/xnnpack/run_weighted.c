@@ -4,7 +4,7 @@
  * when the input is quantized while it runs (src/xnnpack/quantization.h). */
 #include <math.h>
 
-#include "backends/xnnpack/run_internal.h"
+#include "backends/xnnpack/run.h"
 #include "support/half.h"
 
 #define PRODUCT_SCALE_END 256.0F
