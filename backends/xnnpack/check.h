@@ -33,7 +33,8 @@ typedef struct XrCheck {
  * pointers to all others. */
 enum { XR_USE_PACKED = 1, XR_USE_COPIED = 2, XR_USE_KEPT = 4 };
 
-/* Returns the fault, or NULL; then shapes and data are right. */
+/* Returns the fault, or NULL; then shapes and data are right. The sizes of outputs are not looked
+ * at: for a call that runs they are bounds. */
 const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Arena *arena);
 
 /* --- between check.c, check_quantized.c and shape.c --- */
@@ -47,8 +48,6 @@ void xr_check_weighted(XrCheck *c, const XrNode *n);
 void xr_check_convert(XrCheck *c, const XrNode *n);
 /* Any other node with a quantized result; its operands have the same datatype. */
 void xr_check_bytes(XrCheck *c, const XrNode *n);
-/* A node that only moves elements. */
-bool xr_moves(uint32_t kind);
 /* Whether a 1x1 convolution is one for XNNPACK, too: it makes a product of a plain one, and then
  * quantizes a dynamic input by pixels. */
 bool xr_is_pointwise(const XrNode *n);

@@ -15,10 +15,6 @@ enum { FLAG_TRANSPOSED_FILTER = 1 };
 
 static const XrValue *value_of(const XrCheck *c, uint32_t id) { return &c->x->values[id]; }
 
-static uint32_t type_of(const XrCheck *c, uint32_t id) {
-  return id == XR_NONE ? 0 : value_of(c, id)->datatype;
-}
-
 void xr_check_value(XrCheck *c, uint32_t id) {
   const XrValue *v = value_of(c, id);
   if (xr_scheme(v->datatype) == XR_PLAIN || xr_is_byte(v->datatype))
@@ -81,7 +77,7 @@ static void check_filter_scales(XrCheck *c, const XrNode *n) {
     xr_fail(c, "the filter has its scales for dim %u instead of %u", filter->channel_dim, dim);
   if (nibbles && transposed)
     xr_fail(c, "a transposed filter of nibbles");
-  if (nibbles && type_of(c, n->inputs[0]) != XR_FP32 && filter->dims[filter->rank - 1] % 2)
+  if (nibbles && xr_type_of(c->x, n->inputs[0]) != XR_FP32 && filter->dims[filter->rank - 1] % 2)
     xr_fail(c, "an odd number of inputs, %u, for a filter of nibbles",
             filter->dims[filter->rank - 1]);
   if (filter->datatype == XR_QINT8 && filter->zero_point != 0)
@@ -101,8 +97,8 @@ static void check_product_scale(XrCheck *c, const XrNode *n) {
 
 void xr_check_weighted(XrCheck *c, const XrNode *n) {
   const XrValue *in = value_of(c, n->inputs[0]);
-  uint32_t filter = type_of(c, n->inputs[1]), bias = type_of(c, n->inputs[2]),
-           result = type_of(c, n->output);
+  uint32_t filter = xr_type_of(c->x, n->inputs[1]), bias = xr_type_of(c->x, n->inputs[2]),
+           result = xr_type_of(c->x, n->output);
   bool known = false;
   for (size_t i = 0; i < COUNT_OF(mixes); i++)
     known = known || (mixes[i].input == in->datatype && mixes[i].filter == filter &&
@@ -127,7 +123,7 @@ void xr_check_weighted(XrCheck *c, const XrNode *n) {
 /* --- other nodes --- */
 
 static bool is_convertible(uint32_t type) {
-  return type == XR_FP32 || type == XR_FP16 || type == XR_INT32 || xr_is_byte(type);
+  return xr_scheme(type) == XR_PLAIN || xr_is_byte(type);
 }
 
 void xr_check_convert(XrCheck *c, const XrNode *n) {
@@ -139,15 +135,6 @@ void xr_check_convert(XrCheck *c, const XrNode *n) {
       !(in->scale / out->scale <= MULTIPLIER_MOST))
     xr_fail(c, "the scale of the operand is %g times that of the result",
             (double)(in->scale / out->scale));
-}
-
-/* Those that only move bytes, or choose among them. */
-static bool keeps_parameters(uint32_t kind) {
-  return xr_moves(kind) || kind == XR_MaxPooling2d || kind == XR_StaticResizeBilinear2D;
-}
-
-static bool takes_bytes(uint32_t kind) {
-  return kind != XR_Softmax && kind != XR_AvgPooling2d && kind != XR_ArgMaxPooling2d;
 }
 
 static void check_slope(XrCheck *c, const XrNode *n) {
@@ -174,11 +161,11 @@ static void check_ratio(XrCheck *c, const XrNode *n) {
 
 void xr_check_bytes(XrCheck *c, const XrNode *n) {
   const XrValue *out = value_of(c, n->output);
-  if (!xr_is_byte(out->datatype) || !takes_bytes(n->kind)) {
+  if (!xr_is_byte(out->datatype) || xr_has(n->kind, XR_FLOATS)) {
     xr_fail(c, "the datatype %u", out->datatype);
     return;
   }
-  for (uint32_t i = 0; i < n->input_count && keeps_parameters(n->kind); i++) {
+  for (uint32_t i = 0; i < n->input_count && xr_has(n->kind, XR_KEEPS); i++) {
     const XrValue *in = value_of(c, n->inputs[i]);
     if (in->scale != out->scale || in->zero_point != out->zero_point)
       xr_fail(c, "operand %u has the scale %g and zero point %d, and the result %g and %d", i,

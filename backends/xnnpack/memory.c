@@ -66,9 +66,8 @@ static uint64_t packed_matrices(uint64_t groups, uint64_t rows, uint64_t channel
 }
 
 static uint64_t packed_node(const XrGraph *x, const XrNode *n) {
-  XrForm form = xr_form(n->kind);
-  bool product = form == XR_FORM_PRODUCT || n->kind == XR_BatchMatrixMultiply;
-  if (!product && form != XR_FORM_CONVOLUTION)
+  bool product = xr_form(n->kind) == XR_FORM_PRODUCT || n->kind == XR_BatchMatrixMultiply;
+  if (!product && !xr_has(n->kind, XR_WEIGHTED))
     return 0;
   const XrValue *filter = &x->values[n->inputs[1]];
   const XrWindow *w = &n->window;

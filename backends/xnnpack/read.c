@@ -2,6 +2,7 @@
 #include "backends/xnnpack/read.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include "pte/flatread.h"
 
@@ -47,20 +48,16 @@ typedef struct Reader {
   const char *fault; /* the first */
 } Reader;
 
-static const struct {
-  const char *name;
-  XrForm form;
-} kinds[XR_KIND_COUNT] = {
-#define XR_KIND(name, tag, form) [tag] = {#name, XR_FORM_##form},
+const XrKindRow xr_kinds[XR_KINDS] = {
+#define XR_KIND(name, tag, form, op, traits) [tag] = {#name, XR_FORM_##form, traits, OP_##op},
 #include "backends/xnnpack/read.def"
-#undef XR_KIND
 };
 
-XrForm xr_form(uint32_t kind) { return kind < XR_KIND_COUNT ? kinds[kind].form : XR_FORM_NONE; }
-
-const char *xr_name(uint32_t kind) {
-  return xr_form(kind) == XR_FORM_NONE ? "?" : kinds[kind].name;
-}
+const XrDatatypeRow xr_datatypes[XR_DATATYPES] = {
+#define XR_DATATYPE(name, number, text, scheme, bits, dtype)                                       \
+  [number] = {text, XR_##scheme, bits, DTYPE_##dtype},
+#include "backends/xnnpack/read.def"
+};
 
 ETC_PRINTF(2, 3) static void fail(Reader *r, const char *format, ...) {
   va_list args;
@@ -87,51 +84,10 @@ static uint8_t read_vector(Reader *r, FbTable t, uint16_t id, uint32_t out[XR_MA
   return (uint8_t)v.count;
 }
 
-XrScheme xr_scheme(uint32_t datatype) {
-  switch (datatype) {
-  case XR_QINT8:
-  case XR_QUINT8:
-  case XR_QINT32:
-    return XR_PER_TENSOR;
-  case XR_QCINT8:
-  case XR_QCINT32:
-  case XR_QCINT4:
-    return XR_PER_CHANNEL;
-  case XR_QDINT8:
-    return XR_PER_TOKEN;
-  case XR_QBINT4:
-    return XR_PER_GROUP;
-  default:
-    return XR_PLAIN;
-  }
-}
-
-static bool is_known(uint32_t datatype) {
-  return datatype == XR_FP32 || datatype == XR_FP16 || datatype == XR_INT32 ||
-         xr_scheme(datatype) != XR_PLAIN;
-}
-
-static uint32_t bits_of(uint32_t datatype) {
-  switch (datatype) {
-  case XR_FP16:
-    return 16;
-  case XR_QINT8:
-  case XR_QUINT8:
-  case XR_QCINT8:
-  case XR_QDINT8:
-    return 8;
-  case XR_QCINT4:
-  case XR_QBINT4:
-    return 4;
-  default:
-    return 32;
-  }
-}
-
 /* Rows begin with a byte. */
 bool xr_value_bytes(const XrValue *v, uint64_t *bytes) {
   uint64_t last = v->rank ? v->dims[v->rank - 1] : 1;
-  *bytes = (last * bits_of(v->datatype) + 7) / 8;
+  *bytes = (last * xr_datatype(v->datatype)->bits + 7) / 8;
   for (uint32_t i = 0; i + 1 < v->rank; i++)
     if (!mul_u64(*bytes, v->dims[i], bytes))
       return false;
@@ -215,7 +171,7 @@ static void read_quantization(Reader *r, FbTable quantized, uint32_t id, XrValue
 
 /* *id: what nodes call the value. */
 static void check_read(Reader *r, const XrValue *v, uint32_t id, bool plain) {
-  if (!is_known(v->datatype) || (plain && xr_scheme(v->datatype) != XR_PLAIN))
+  if (!xr_datatype(v->datatype)->bits || (plain && xr_scheme(v->datatype) != XR_PLAIN))
     fail(r, "value %u has the datatype %u", id, v->datatype);
   if (v->flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
     fail(r, "value %u has the flags %#x", id, v->flags);
@@ -290,146 +246,99 @@ static void read_constants(Reader *r, FbVector tables) {
 
 /* --- nodes --- */
 
-static void read_inputs(XrNode *n, FbTable t, const uint16_t *fields, uint8_t count) {
-  n->input_count = count;
-  for (uint8_t i = 0; i < count; i++)
-    n->inputs[i] = fb_u32(t, fields[i], 0);
-}
+/* The fields of the table of a form, in their order: i the next operand, V and W vectors, c how
+ * long they are; the others are in `places`. Padding is listed clockwise from the top. */
+static const char *const layouts[] = {
+    [XR_FORM_UNARY] = "iof",
+    [XR_FORM_UNARY_NUMBER] = "niof",
+    [XR_FORM_BINARY] = "iiof",
+    [XR_FORM_PRODUCT] = "iiiof",
+    [XR_FORM_CONVOLUTION] = "trblkKsSdDGHgaAiiiof",
+    [XR_FORM_POOL] = "trblkKsSdDiof",
+    [XR_FORM_POSITION] = "trblkKiopf",
+    [XR_FORM_TRANSPOSE] = "cViof",
+    [XR_FORM_RESHAPE] = "cViof",
+    [XR_FORM_SLICE] = "cVWiof",
+    [XR_FORM_PAD] = "VWniof",
+    [XR_FORM_RESIZE] = "zZiof",
+    [XR_FORM_JOIN] = "xiiiiofi",
+};
 
-static void read_ends(XrNode *n, FbTable t, uint16_t input, uint8_t inputs) {
-  uint16_t fields[XR_MAX_INPUTS];
-  for (uint8_t i = 0; i < inputs; i++)
-    fields[i] = input + i;
-  read_inputs(n, t, fields, inputs);
-  n->output = fb_u32(t, input + inputs, 0);
-  n->flags = fb_u32(t, input + inputs + 1, 0);
-}
+/* Where a field of 32 bits is kept. */
+#define PLACE(field) offsetof(XrNode, field)
+static const uint8_t places[128] = {
+    ['o'] = PLACE(output),
+    ['p'] = PLACE(positions),
+    ['f'] = PLACE(flags),
+    ['x'] = PLACE(axis),
+    ['n'] = PLACE(number),
+    ['z'] = PLACE(size[0]),
+    ['Z'] = PLACE(size[1]),
+    ['t'] = PLACE(window.before[0]),
+    ['l'] = PLACE(window.before[1]),
+    ['b'] = PLACE(window.after[0]),
+    ['r'] = PLACE(window.after[1]),
+    ['k'] = PLACE(window.kernel[0]),
+    ['K'] = PLACE(window.kernel[1]),
+    ['s'] = PLACE(window.stride[0]),
+    ['S'] = PLACE(window.stride[1]),
+    ['d'] = PLACE(window.dilation[0]),
+    ['D'] = PLACE(window.dilation[1]),
+    ['a'] = PLACE(window.adjust[0]),
+    ['A'] = PLACE(window.adjust[1]),
+    ['g'] = PLACE(window.groups),
+    ['G'] = PLACE(window.group_in),
+    ['H'] = PLACE(window.group_out),
+};
 
-/* Listed clockwise from the top. */
-static void read_padding(XrWindow *w, FbTable t) {
-  w->before[0] = fb_u32(t, 0, 0);
-  w->after[1] = fb_u32(t, 1, 0);
-  w->after[0] = fb_u32(t, 2, 0);
-  w->before[1] = fb_u32(t, 3, 0);
-}
-
-static void read_window(XrNode *n, FbTable t) {
-  XrWindow *w = &n->window;
-  read_padding(w, t);
-  for (uint16_t i = 0; i < 2; i++) {
-    w->kernel[i] = fb_u32(t, 4 + i, 0);
-    w->stride[i] = fb_u32(t, 6 + i, 0);
-    w->dilation[i] = fb_u32(t, 8 + i, 0);
-  }
-}
-
-/* Windows that lie side by side. */
-static void read_position(XrNode *n, FbTable t) {
-  XrWindow *w = &n->window;
-  read_padding(w, t);
-  for (uint16_t i = 0; i < 2; i++) {
-    w->kernel[i] = w->stride[i] = fb_u32(t, 4 + i, 0);
-    w->dilation[i] = 1;
-  }
-  n->input_count = 1;
-  n->inputs[0] = fb_u32(t, 6, 0);
-  n->output = fb_u32(t, 7, 0);
-  n->positions = fb_u32(t, 8, 0);
-  n->flags = fb_u32(t, 9, 0);
-}
-
-static void read_convolution(XrNode *n, FbTable t) {
-  read_window(n, t);
-  n->window.group_in = fb_u32(t, 10, 0);
-  n->window.group_out = fb_u32(t, 11, 0);
-  n->window.groups = fb_u32(t, 12, 0);
-  n->window.adjust[0] = fb_u32(t, 13, 0);
-  n->window.adjust[1] = fb_u32(t, 14, 0);
-  read_ends(n, t, 15, 3);
-}
-
-static void read_join(XrNode *n, FbTable t) {
-  static const uint16_t places[XR_MAX_INPUTS] = {1, 2, 3, 4, 7};
-  uint8_t count = n->kind == XR_Concatenate2   ? 2
-                  : n->kind == XR_Concatenate3 ? 3
-                  : n->kind == XR_Concatenate4 ? 4
-                                               : 5;
-  n->axis = fb_u32(t, 0, 0);
-  read_inputs(n, t, places, count);
-  n->output = fb_u32(t, 5, 0);
-  n->flags = fb_u32(t, 6, 0);
-}
-
-/* Two vectors of one length. */
-static void read_pair(Reader *r, XrNode *n, FbTable t, uint16_t first) {
-  n->vector_count = read_vector(r, t, first, n->first, "its first vector");
-  if (read_vector(r, t, first + 1, n->second, "its second vector") != n->vector_count)
+/* Two vectors have one length. */
+static void read_vectors(Reader *r, XrNode *n, FbTable t, uint16_t id, bool second) {
+  uint8_t count = read_vector(r, t, id, second ? n->second : n->first,
+                              second ? "its second vector" : "its vector");
+  if (second && count != n->vector_count)
     fail(r, "its vectors differ in length");
+  n->vector_count = count;
 }
 
-static void read_counted(Reader *r, XrNode *n, FbTable t) {
-  if (fb_u32(t, 0, 0) != n->vector_count)
-    fail(r, "its vector has %u entries, and it says %u", n->vector_count, fb_u32(t, 0, 0));
+static void read_layout(Reader *r, XrNode *n, FbTable t, const char *layout) {
+  uint32_t counted = 0, word;
+  for (uint16_t id = 0; layout[id]; id++) {
+    char letter = layout[id];
+    if (letter == 'V' || letter == 'W') {
+      read_vectors(r, n, t, id, letter == 'W');
+      continue;
+    }
+    word = fb_u32(t, id, 0);
+    if (letter == 'i')
+      n->inputs[n->input_count++] = word;
+    else if (letter == 'c')
+      counted = word;
+    else
+      memcpy((uint8_t *)n + places[(uint8_t)letter], &word, sizeof word);
+  }
+  if (layout[0] == 'c' && counted != n->vector_count)
+    fail(r, "its vector has %u entries, and it says %u", n->vector_count, counted);
 }
 
 static void read_fields(Reader *r, XrNode *n, FbTable t) {
-  switch (xr_form(n->kind)) {
-  case XR_FORM_UNARY:
-    read_ends(n, t, 0, 1);
-    return;
-  case XR_FORM_UNARY_NUMBER:
-    n->number = fb_f32(t, 0, 0);
-    read_ends(n, t, 1, 1);
-    return;
-  case XR_FORM_BINARY:
-    read_ends(n, t, 0, 2);
-    return;
-  case XR_FORM_PRODUCT:
-    read_ends(n, t, 0, 3);
-    return;
-  case XR_FORM_CONVOLUTION:
-    read_convolution(n, t);
-    return;
-  case XR_FORM_POOL:
-    read_window(n, t);
-    read_ends(n, t, 10, 1);
-    return;
-  case XR_FORM_POSITION:
-    read_position(n, t);
-    return;
-  case XR_FORM_TRANSPOSE:
-  case XR_FORM_RESHAPE:
-    n->vector_count = read_vector(r, t, 1, n->first, "its vector");
-    read_counted(r, n, t);
-    read_ends(n, t, 2, 1);
-    return;
-  case XR_FORM_SLICE:
-    read_pair(r, n, t, 1);
-    read_counted(r, n, t);
-    read_ends(n, t, 3, 1);
-    return;
-  case XR_FORM_PAD:
-    read_pair(r, n, t, 0);
-    n->number = fb_f32(t, 2, 0);
-    read_ends(n, t, 3, 1);
-    return;
-  case XR_FORM_RESIZE:
-    n->size[0] = fb_u32(t, 0, 0);
-    n->size[1] = fb_u32(t, 1, 0);
-    read_ends(n, t, 2, 1);
-    return;
-  case XR_FORM_JOIN:
-    read_join(n, t);
-    return;
-  case XR_FORM_NONE:
+  XrForm form = xr_form(n->kind);
+  XrWindow *w = &n->window;
+  if (form == XR_FORM_NONE) {
     fail(r, "it is of kind %u, which is not known", n->kind);
+    return;
+  }
+  read_layout(r, n, t, layouts[form]);
+  if (form == XR_FORM_JOIN)
+    n->input_count = n->kind == XR_Concatenate5 ? 5 : (uint8_t)(n->kind - XR_Concatenate2 + 2);
+  for (uint32_t i = 0; i < 2 && form == XR_FORM_POSITION; i++) { /* side by side */
+    w->stride[i] = w->kernel[i];
+    w->dilation[i] = 1;
   }
 }
 
 static void check_ids(Reader *r, const XrNode *n) {
   for (uint8_t i = 0; i < n->input_count; i++) {
-    bool optional =
-        i == 2 && (xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION);
+    bool optional = i == 2 && xr_has(n->kind, XR_WEIGHTED);
     if (n->inputs[i] >= r->x->value_count && !(optional && n->inputs[i] == XR_NONE))
       fail(r, "operand %u is value %u, and there are %u", i, n->inputs[i], r->x->value_count);
   }

@@ -7,16 +7,15 @@
 #ifndef ETC_BACKENDS_XNNPACK_READ_H
 #define ETC_BACKENDS_XNNPACK_READ_H
 
-#include "support/arena.h"
+#include "ir/op.h"
 
 enum { XR_MAX_RANK = 6, XR_MAX_INPUTS = 5, XR_MAX_EXTERNALS = 4096 };
 #define XR_NONE UINT32_MAX /* no value, not external */
 
 typedef enum XrKind {
-#define XR_KIND(name, tag, form) XR_##name = tag,
+#define XR_KIND(name, tag, form, op, traits) XR_##name = tag,
 #include "backends/xnnpack/read.def"
-#undef XR_KIND
-  XR_KIND_COUNT
+  XR_KINDS
 } XrKind;
 
 /* What a table of a node is like. */
@@ -36,23 +35,40 @@ typedef enum XrForm {
   XR_FORM_RESIZE,
   XR_FORM_JOIN
 } XrForm;
-XrForm xr_form(uint32_t kind);
-const char *xr_name(uint32_t kind); /* "Add"; "?" when it is not known */
 
-/* Of the datatypes of the schema those that nodes are known for. Quantized ones stand for
- * (q - zero point) * scale; booleans are quint8 of scale 1 and zero point 0. */
+typedef enum XrTrait {
+  XR_LIMITS = 1,    /* honours the limits of a result; the others ignore them */
+  XR_INTEGERS = 2,  /* computes on i32, too */
+  XR_KEEPS = 4,     /* codes of 8 bits have the scale and zero point of the operands */
+  XR_FLOATS = 8,    /* takes no codes */
+  XR_WEIGHTED = 16, /* has a filter and a bias, which may be absent */
+  XR_MOVES = XR_INTEGERS | XR_KEEPS
+} XrTrait;
+
+typedef struct XrKindRow {
+  const char *name; /* "Add" */
+  uint8_t form;     /* XrForm */
+  uint8_t traits;   /* XrTrait */
+  uint16_t op;      /* OpId */
+} XrKindRow;
+extern const XrKindRow xr_kinds[XR_KINDS]; /* no name, XR_FORM_NONE: not known */
+static inline const XrKindRow *xr_kind(uint32_t kind) {
+  return &xr_kinds[kind < XR_KINDS ? kind : 0];
+}
+static inline XrForm xr_form(uint32_t kind) { return (XrForm)xr_kind(kind)->form; }
+static inline const char *xr_name(uint32_t kind) {
+  return xr_kind(kind)->name ? xr_kind(kind)->name : "?";
+}
+static inline bool xr_has(uint32_t kind, XrTrait trait) {
+  return (xr_kind(kind)->traits & trait) != 0;
+}
+
+/* Quantized ones stand for (q - zero point) * scale; booleans are quint8 of scale 1 and zero point
+ * 0. */
 typedef enum XrDatatype {
-  XR_FP32 = 1,
-  XR_FP16 = 2,
-  XR_QINT8 = 3,
-  XR_QUINT8 = 4,
-  XR_QINT32 = 5,  /* bias */
-  XR_QCINT8 = 6,  /* filter, a scale for each channel */
-  XR_QCINT32 = 7, /* bias, likewise */
-  XR_QCINT4 = 8,  /* filter: rows of nibbles q + 8, the low one first */
-  XR_QDINT8 = 9,  /* quantized while it runs, a scale and zero point for each row or image */
-  XR_QBINT4 = 10, /* like qcint4, with a bfloat16 scale for each group of a row */
-  XR_INT32 = 12
+#define XR_DATATYPE(name, number, text, scheme, bits, dtype) XR_##name = number,
+#include "backends/xnnpack/read.def"
+  XR_DATATYPES
 } XrDatatype;
 
 /* Where the quantization parameters of a datatype are; the numbers of union XNNQuantParams. */
@@ -63,9 +79,20 @@ typedef enum XrScheme {
   XR_PER_TOKEN = 3,
   XR_PER_GROUP = 4
 } XrScheme;
-XrScheme xr_scheme(
-    uint32_t datatype); /* which one a datatype has; XR_PLAIN, too, for those that are not known */
 
+typedef struct XrDatatypeRow {
+  const char *name; /* "fp32" */
+  uint8_t scheme;   /* XrScheme */
+  uint8_t bits;     /* of an element */
+  uint8_t dtype;    /* DType of its bytes */
+} XrDatatypeRow;
+extern const XrDatatypeRow xr_datatypes[XR_DATATYPES]; /* no name, 0 bits: not known */
+static inline const XrDatatypeRow *xr_datatype(uint32_t datatype) {
+  return &xr_datatypes[datatype < XR_DATATYPES ? datatype : 0];
+}
+static inline XrScheme xr_scheme(uint32_t datatype) {
+  return (XrScheme)xr_datatype(datatype)->scheme;
+}
 static inline bool xr_is_byte(uint32_t datatype) {
   return datatype == XR_QINT8 || datatype == XR_QUINT8;
 }
@@ -129,6 +156,11 @@ typedef struct XrGraph {
   const uint8_t *region; /* constants in the blob */
   uint64_t region_size;
 } XrGraph;
+
+/* The datatype of a value; 0: there is none. */
+static inline uint32_t xr_type_of(const XrGraph *x, uint32_t id) {
+  return id == XR_NONE ? 0 : x->values[id].datatype;
+}
 
 /* NULL, or what is wrong with the bytes. All in arena; text of keys in the blob. */
 const char *xr_read(const uint8_t *blob, uint64_t size, Arena *arena, XrGraph *x);

@@ -36,16 +36,23 @@ static const char *check(const DelegateCall *call, Arena *arena) {
   XrCheck c;
   const char *fault = xr_read(call->blob, call->blob_size, arena, &x);
   fault = fault ? fault : xr_check(&c, &x, call, arena);
-  for (uint32_t id = 0; id < x.value_count && !fault; id++) {
+  if (fault)
+    return fault;
+  for (uint32_t id = 0; id < x.value_count; id++) {
     const XrValue *v = &x.values[id];
     if (v->flags != XR_OUTPUT)
       continue;
     Tensor *t = &call->outputs[v->external - call->input_count];
-    for (uint32_t i = 0; i < t->rank; i++)
+    for (uint32_t i = 0; i < t->rank; i++) {
+      int64_t dim = c.shapes[id].dims[i];
       if (t->dims[i] == XR_UNKNOWN)
-        t->dims[i] = c.shapes[id].dims[i];
+        t->dims[i] = dim;
+      else if (dim != XR_UNKNOWN && dim != t->dims[i])
+        xr_fail(&c, "dim %u of argument %u is %lld, and what is computed for it %lld", i,
+                v->external, (long long)t->dims[i], (long long)dim);
+    }
   }
-  return fault;
+  return c.fault;
 }
 
 /* --- what is in it --- */
@@ -58,24 +65,11 @@ static int most_first(const void *a, const void *b) {
   return order ? order : strcmp(x->types, y->types);
 }
 
-static uint32_t datatype_of(const XrGraph *x, uint32_t id) {
-  return id == XR_NONE ? 0 : x->values[id].datatype;
-}
-
-static const char *datatype_name(uint32_t datatype) {
-  static const char *const names[] = {
-      [XR_FP32] = "fp32",       [XR_FP16] = "fp16",     [XR_QINT8] = "qint8",
-      [XR_QUINT8] = "quint8",   [XR_QINT32] = "qint32", [XR_QCINT8] = "qcint8",
-      [XR_QCINT32] = "qcint32", [XR_QCINT4] = "qcint4", [XR_QDINT8] = "qdint8",
-      [XR_QBINT4] = "qbint4",   [XR_INT32] = "int32"};
-  return datatype < COUNT_OF(names) && names[datatype] ? names[datatype] : "?";
-}
-
 /* Its kind, and the datatypes of its first operand, its filter and its result, as one number. */
 static uint32_t node_key(const XrGraph *x, const XrNode *n) {
-  bool filtered = xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION;
-  uint32_t in = n->input_count ? datatype_of(x, n->inputs[0]) : 0,
-           filter = filtered ? datatype_of(x, n->inputs[1]) : 0, out = datatype_of(x, n->output);
+  uint32_t in = n->input_count ? xr_type_of(x, n->inputs[0]) : 0,
+           filter = xr_has(n->kind, XR_WEIGHTED) ? xr_type_of(x, n->inputs[1]) : 0,
+           out = xr_type_of(x, n->output);
   return (uint32_t)n->kind << 24 | (in & 0xFF) << 16 | (filter & 0xFF) << 8 | (out & 0xFF);
 }
 
@@ -84,9 +78,10 @@ static uint32_t node_key(const XrGraph *x, const XrNode *n) {
 static const char *datatypes_text(uint32_t key, Arena *arena) {
   uint32_t in = key >> 16 & 0xFF, filter = key >> 8 & 0xFF, out = key & 0xFF;
   bool expected = !filter || filter == in || (in == XR_QINT8 && filter == XR_QCINT8);
-  const char *with = expected ? "" : arena_printf(arena, ", filter %s", datatype_name(filter));
-  return in == out ? arena_printf(arena, "%s%s", datatype_name(in), with)
-                   : arena_printf(arena, "%s%s -> %s", datatype_name(in), with, datatype_name(out));
+  const char *with = expected ? "" : arena_printf(arena, ", filter %s", xr_datatype(filter)->name);
+  return in == out ? arena_printf(arena, "%s%s", xr_datatype(in)->name, with)
+                   : arena_printf(arena, "%s%s -> %s", xr_datatype(in)->name, with,
+                                  xr_datatype(out)->name);
 }
 
 static int by_key(const void *a, const void *b) {
@@ -175,33 +170,8 @@ static XrValue *external_value(const XrGraph *x, uint32_t external, uint32_t fla
   return NULL;
 }
 
-/* By node: whether value `id` depends on it. Values and nodes are walked once each. */
-static bool *ancestors_of(const XrGraph *x, uint32_t id, Arena *arena) {
-  uint32_t *maker = ARENA_ARRAY(arena, uint32_t, (size_t)x->value_count + 1), /* node + 1 */
-      *todo = ARENA_ARRAY(arena, uint32_t, (size_t)x->node_count + 1), count = 0;
-  bool *found = ARENA_ARRAY(arena, bool, (size_t)x->node_count + 1);
-  for (uint32_t i = 0; i < x->node_count; i++) {
-    maker[x->nodes[i].output] = i + 1;
-    if (x->nodes[i].positions != XR_NONE)
-      maker[x->nodes[i].positions] = i + 1;
-  }
-  for (uint32_t at = maker[id];; at = 0) {
-    if (at)
-      todo[count++] = at - 1;
-    if (!count)
-      return found;
-    const XrNode *node = &x->nodes[todo[--count]];
-    for (uint32_t i = 0; i < node->input_count; i++) {
-      uint32_t from = node->inputs[i] == XR_NONE ? 0 : maker[node->inputs[i]];
-      if (!from || found[from - 1])
-        continue;
-      found[from - 1] = true;
-      todo[count++] = from - 1;
-    }
-  }
-}
-
-/* The output depends on every node that reads the input. */
+/* The output depends on every node that reads the input. Nodes stand behind those that they need;
+ * where they do not, too few are found to come before the output. */
 static bool may_overwrite(const uint8_t *blob, uint64_t size, uint32_t input, uint32_t output,
                           Arena *arena) {
   XrGraph x;
@@ -211,11 +181,18 @@ static bool may_overwrite(const uint8_t *blob, uint64_t size, uint32_t input, ui
       !external_value(&x, input, XR_INPUT, &from) ||
       !external_value(&x, found.input_count + output, XR_OUTPUT, &to))
     return false;
-  const bool *before = ancestors_of(&x, to, arena);
-  for (uint32_t i = 0; i < x.node_count; i++)
-    for (uint32_t k = 0; k < x.nodes[i].input_count; k++)
-      if (x.nodes[i].inputs[k] == from && !before[i])
+  bool *wanted = ARENA_ARRAY(arena, bool, (size_t)x.value_count + 1);
+  for (uint32_t i = x.node_count; i-- > 0;) {
+    const XrNode *n = &x.nodes[i];
+    bool makes = n->output == to || n->positions == to,
+         before = wanted[n->output] || (n->positions != XR_NONE && wanted[n->positions]);
+    for (uint32_t k = 0; k < n->input_count; k++) {
+      if (n->inputs[k] == from && !before)
         return false;
+      if (n->inputs[k] != XR_NONE)
+        wanted[n->inputs[k]] |= before || makes;
+    }
+  }
   return true;
 }
 

@@ -2,10 +2,7 @@
  * kernels of the op table where an op means the same; float16 is rounded after each node. */
 #include "backends/xnnpack/run.h"
 
-#include <math.h>
-
-#include "backends/xnnpack/check.h"
-#include "backends/xnnpack/run_internal.h"
+enum { FLAG_TRANSPOSED = 1 }; /* the second operand of a product */
 
 void xr_run_fail(Runner *r, const char *what) {
   if (!r->fault)
@@ -38,47 +35,46 @@ Tensor xr_temp(Runner *r, DType dtype, uint32_t rank, const int64_t *dims) {
   return make(r, &r->scratch, dtype, rank, dims, &r->temporary);
 }
 
-static DType dtype_of(uint32_t datatype) {
-  switch (datatype) {
-  case XR_FP16:
-    return DTYPE_F16;
-  case XR_INT32:
-  case XR_QINT32:
-  case XR_QCINT32:
-    return DTYPE_I32;
-  case XR_QINT8:
-  case XR_QCINT8:
-    return DTYPE_I8;
-  case XR_QUINT8:
-  case XR_QCINT4: /* two in an element */
-  case XR_QBINT4:
-    return DTYPE_U8;
-  default: /* XR_QDINT8, too: see xr_run_quantized */
-    return DTYPE_F32;
-  }
-}
+static DType dtype_of(uint32_t datatype) { return (DType)xr_datatype(datatype)->dtype; }
 
 static void release(Runner *r, uint32_t id) {
-  if (r->remaining[id] && --r->remaining[id])
+  XrSlot *slot = &r->slots[id];
+  if (slot->remaining && --slot->remaining)
     return;
-  r->live -= r->owned[id];
-  r->owned[id] = 0;
-  arena_release(&r->memory[id]);
+  r->live -= slot->owned;
+  slot->owned = 0;
+  arena_release(&slot->memory);
 }
 
 /* --- kernels --- */
 
+static KernelArg default_of(const SchemaArg *arg) {
+  const ArgIn *value = &arg->default_value;
+  KernelArg out = {.kind = value->kind, .i = value->i};
+  if (!arg->has_default || value->count)
+    BUG("argument '" SV_FMT "' is needed", SV_ARG(arg->name));
+  if (value->kind == ARG_FLOAT)
+    out.f = value->f;
+  else if (value->kind == ARG_STR)
+    out.str = value->str;
+  return out;
+}
+
 void xr_kernel(Runner *r, OpId op, const KernelArg *args, uint32_t count, Tensor *out) {
-  if (count != op_schema(op)->arg_count)
-    BUG("%u arguments for '%s'", count, op_row(op)->id);
+  const OpSchema *schema = op_schema(op);
+  KernelArg all[SCHEMA_MAX_ARGS];
+  Tensor *results[SCHEMA_MAX_RESULTS];
   if (r->fault)
     return;
-  Tensor *results[] = {out};
+  for (uint32_t i = 0; i < schema->arg_count; i++)
+    all[i] = i < count ? args[i] : default_of(&schema->args[i]);
+  for (uint32_t i = 0; i < schema->result_count; i++)
+    results[i] = &out[i];
   Kernel k = {.op = op,
-              .args = args,
-              .arg_count = count,
+              .args = all,
+              .arg_count = schema->arg_count,
               .results = results,
-              .result_count = 1,
+              .result_count = schema->result_count,
               .scratch = &r->scratch,
               .memory = r->call->memory - r->live,
               .sink = &r->sink,
@@ -87,151 +83,154 @@ void xr_kernel(Runner *r, OpId op, const KernelArg *args, uint32_t count, Tensor
     xr_run_fail(r, "its kernel refuses the operands");
 }
 
-static Tensor converted(Runner *r, const Tensor *t, DType dtype) {
+Tensor xr_converted(Runner *r, const Tensor *t, DType dtype) {
   if (t->dtype == dtype || r->fault)
     return *t;
   Tensor out = xr_temp(r, dtype, t->rank, t->dims);
-  KernelArg args[] = {K_TENSOR(t), K_NONE, K_NONE, K_NONE};
-  xr_kernel(r, OP_TO_COPY, args, COUNT_OF(args), &out);
+  XR_KERNEL(r, OP_TO_COPY, &out, K_TENSOR(t));
+  return out;
+}
+
+void xr_permute(Runner *r, const Tensor *t, const uint32_t *perm, Tensor *out) {
+  int64_t dims[XR_MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; i++)
+    dims[i] = perm[i];
+  XR_KERNEL(r, OP_PERMUTE_COPY, out, K_TENSOR(t), K_INTS(dims, t->rank));
+}
+
+Tensor xr_permuted(Runner *r, const Tensor *t, const uint32_t *perm) {
+  int64_t dims[XR_MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; i++)
+    dims[i] = t->dims[perm[i]];
+  Tensor out = xr_temp(r, t->dtype, t->rank, dims);
+  xr_permute(r, t, perm, &out);
   return out;
 }
 
 /* --- kinds --- */
 
-static const OpId plain_ops[XR_KIND_COUNT] = {
-    [XR_Abs] = OP_ABS,
-    [XR_Ceiling] = OP_CEIL,
-    [XR_Clamp] = OP_CLONE,
-    [XR_Copy] = OP_CLONE,
-    [XR_Cos] = OP_COS,
-    [XR_Div] = OP_DIV_TENSOR,
-    [XR_Exp] = OP_EXP,
-    [XR_Floor] = OP_FLOOR,
-    [XR_Hardswish] = OP_HARDSWISH,
-    [XR_Log] = OP_LOG,
-    [XR_Maximum] = OP_MAXIMUM,
-    [XR_Minimum] = OP_MINIMUM,
-    [XR_Multiply] = OP_MUL_TENSOR,
-    [XR_Negate] = OP_NEG,
-    [XR_ReciprocalSquareRoot] = OP_RSQRT,
-    [XR_Sigmoid] = OP_SIGMOID,
-    [XR_Sin] = OP_SIN,
-    [XR_SquareRoot] = OP_SQRT,
-    [XR_Tanh] = OP_TANH,
-};
+/* t with its last two dims exchanged. */
+static Tensor exchanged(Runner *r, const Tensor *t) {
+  uint32_t perm[XR_MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; i++)
+    perm[i] = i + 2 < t->rank ? i : 2 * t->rank - 3 - i;
+  return xr_permuted(r, t, perm);
+}
 
-static void run_unary(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
-  if (n->kind == XR_Square) {
-    KernelArg args[] = {K_TENSOR(x), K_TENSOR(x)};
-    xr_kernel(r, OP_MUL_TENSOR, args, COUNT_OF(args), out);
-  } else if (n->kind == XR_Gelu) {
-    KernelArg args[] = {K_TENSOR(x), K_STRING("none")};
-    xr_kernel(r, OP_GELU, args, COUNT_OF(args), out);
-  } else if (n->kind == XR_Softmax) {
-    KernelArg args[] = {K_TENSOR(x), K_INT(-1), K_INT(0)};
-    xr_kernel(r, OP_SOFTMAX, args, COUNT_OF(args), out);
-  } else if (n->kind == XR_ELU) {
-    KernelArg args[] = {K_TENSOR(x), K_FLOAT((double)n->number), K_FLOAT(1), K_FLOAT(1)};
-    xr_kernel(r, OP_ELU, args, COUNT_OF(args), out);
-  } else if (n->kind == XR_LeakyReLU) {
-    KernelArg args[] = {K_TENSOR(x), K_FLOAT((double)n->number)};
-    xr_kernel(r, OP_LEAKY_RELU, args, COUNT_OF(args), out);
-  } else if (n->kind == XR_GlobalAvgPooling2d) {
-    const int64_t dims[] = {x->rank - 3, x->rank - 2};
-    KernelArg args[] = {K_TENSOR(x), K_INTS(dims, 2), K_INT(out->rank == x->rank), K_NONE};
-    xr_kernel(r, OP_MEAN_DIM, args, COUNT_OF(args), out);
-  } else if (n->kind == XR_Convert) {
-    xr_run_convert(r, x, out);
-  } else {
-    KernelArg args[] = {K_TENSOR(x), K_NONE};
-    OpId op = plain_ops[n->kind];
-    xr_kernel(r, op, args, op == OP_CLONE ? 2 : 1, out);
+/* The op of the table that computes the same. */
+static void run_op(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+  KernelArg args[XR_MAX_INPUTS];
+  Tensor second;
+  uint32_t count = n->input_count;
+  for (uint32_t i = 0; i < count; i++)
+    args[i] = in[i].data ? K_TENSOR(&in[i]) : K_NONE;
+  if (n->flags & FLAG_TRANSPOSED) {
+    second = exchanged(r, &in[1]);
+    args[1] = K_TENSOR(&second);
   }
+  if (xr_form(n->kind) == XR_FORM_UNARY_NUMBER)
+    args[count++] = K_FLOAT((double)n->number);
+  xr_kernel(r, xr_kind(n->kind)->op, args, count, out);
 }
 
 /* x where it is positive, else x times the slope. */
 static void run_prelu(Runner *r, const Tensor *x, const Tensor *slope, Tensor *out) {
-  Tensor below = xr_temp(r, x->dtype, x->rank, x->dims), above = below,
+  Tensor positive = xr_temp(r, DTYPE_BOOL, x->rank, x->dims),
          scaled = xr_temp(r, x->dtype, out->rank, out->dims);
-  above = xr_temp(r, x->dtype, x->rank, x->dims);
-  KernelArg negative[] = {K_TENSOR(x), K_NONE, K_FLOAT(0)},
-            positive[] = {K_TENSOR(x), K_FLOAT(0), K_NONE},
-            times[] = {K_TENSOR(&below), K_TENSOR(slope)},
-            sum[] = {K_TENSOR(&above), K_TENSOR(&scaled), K_INT(1)};
-  xr_kernel(r, OP_CLAMP, negative, COUNT_OF(negative), &below);
-  xr_kernel(r, OP_CLAMP, positive, COUNT_OF(positive), &above);
-  xr_kernel(r, OP_MUL_TENSOR, times, COUNT_OF(times), &scaled);
-  xr_kernel(r, OP_ADD_TENSOR, sum, COUNT_OF(sum), out);
+  XR_KERNEL(r, OP_GT_SCALAR, &positive, K_TENSOR(x), K_FLOAT(0));
+  XR_KERNEL(r, OP_MUL_TENSOR, &scaled, K_TENSOR(x), K_TENSOR(slope));
+  XR_KERNEL(r, OP_WHERE_SELF, out, K_TENSOR(&positive), K_TENSOR(x), K_TENSOR(&scaled));
 }
 
-/* t with its last two dims exchanged. */
-static Tensor permuted(Runner *r, const Tensor *t) {
-  uint32_t perm[XR_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; i++)
-    perm[i] = i;
-  perm[t->rank - 2] = t->rank - 1;
-  perm[t->rank - 1] = t->rank - 2;
-  return xr_permuted(r, t, perm);
+/* To integers XNNPACK rounds, halves to the even one. */
+static void run_convert(Runner *r, const Tensor *x, Tensor *out) {
+  Tensor whole = *x;
+  if (out->dtype == DTYPE_I32 && dtype_is_float(x->dtype)) {
+    whole = xr_temp(r, x->dtype, x->rank, x->dims);
+    XR_KERNEL(r, OP_ROUND, &whole, K_TENSOR(x));
+  }
+  XR_KERNEL(r, OP_TO_COPY, out, K_TENSOR(&whole));
 }
 
-static void run_binary(Runner *r, const XrNode *n, const Tensor *a, const Tensor *b, Tensor *out) {
-  if (n->kind == XR_PReLU) {
-    run_prelu(r, a, b, out);
-  } else if (n->kind == XR_Add || n->kind == XR_Subtract) {
-    KernelArg args[] = {K_TENSOR(a), K_TENSOR(b), K_INT(1)};
-    xr_kernel(r, n->kind == XR_Add ? OP_ADD_TENSOR : OP_SUB_TENSOR, args, COUNT_OF(args), out);
-  } else if (n->kind == XR_BatchMatrixMultiply) {
-    Tensor right = n->flags & 1 ? permuted(r, b) : *b;
-    KernelArg args[] = {K_TENSOR(a), K_TENSOR(&right)};
-    xr_kernel(r, OP_MATMUL, args, COUNT_OF(args), out);
-  } else {
-    KernelArg args[] = {K_TENSOR(a), K_TENSOR(b)};
-    xr_kernel(r, plain_ops[n->kind], args, COUNT_OF(args), out);
+/* Slices are padded by less than nothing. The op lists the last dim first. */
+static void run_pad(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
+  int64_t pads[2 * XR_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++) {
+    int64_t *at = &pads[2 * (x->rank - 1 - i)];
+    at[0] = xr_form(n->kind) == XR_FORM_SLICE ? -(int64_t)n->first[i] : n->first[i];
+    at[1] = out->dims[i] - x->dims[i] - at[0];
+  }
+  XR_KERNEL(r, OP_CONSTANT_PAD_ND, out, K_TENSOR(x), K_INTS(pads, 2 * x->rank),
+            K_FLOAT((double)n->number));
+}
+
+static void run_join(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+  Tensor *parts[XR_MAX_INPUTS];
+  for (uint32_t i = 0; i < n->input_count; i++)
+    parts[i] = (Tensor *)(uintptr_t)&in[i];
+  KernelArg list = {.kind = ARG_VALUES, .count = n->input_count, .tensors = parts};
+  XR_KERNEL(r, OP_CAT, out, list, K_INT((int32_t)n->axis));
+}
+
+static void run_function(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+  const int64_t image[] = {in->rank - 3, in->rank - 2};
+  switch (n->kind) {
+  case XR_Square:
+    XR_KERNEL(r, OP_MUL_TENSOR, out, K_TENSOR(in), K_TENSOR(in));
+    return;
+  case XR_Softmax:
+    XR_KERNEL(r, OP_SOFTMAX, out, K_TENSOR(in), K_INT(-1), K_INT(0));
+    return;
+  case XR_GlobalAvgPooling2d:
+    XR_KERNEL(r, OP_MEAN_DIM, out, K_TENSOR(in), K_INTS(image, 2), K_INT(out->rank == in->rank));
+    return;
+  case XR_PReLU:
+    run_prelu(r, &in[0], &in[1], out);
+    return;
+  case XR_Convert:
+    run_convert(r, in, out);
+    return;
+  default:
+    xr_run_fail(r, "a kind that cannot be run");
   }
 }
 
-void xr_run_product(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  Tensor filter = n->flags & 1 ? permuted(r, &in[1]) : in[1];
-  KernelArg args[] = {K_TENSOR(&in[0]), K_TENSOR(&filter), K_NONE};
-  if (n->inputs[2] != XR_NONE)
-    args[2] = K_TENSOR(&in[2]);
-  xr_kernel(r, OP_LINEAR, args, COUNT_OF(args), out);
-}
-
 void xr_compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+  if (r->fault)
+    return;
   switch (xr_form(n->kind)) {
-  case XR_FORM_UNARY:
-  case XR_FORM_UNARY_NUMBER:
-    run_unary(r, n, &in[0], out);
-    return;
-  case XR_FORM_BINARY:
-    run_binary(r, n, &in[0], &in[1], out);
-    return;
-  case XR_FORM_PRODUCT:
-    xr_run_product(r, n, in, out);
-    return;
   case XR_FORM_CONVOLUTION:
     xr_run_convolution(r, n, in, out);
     return;
   case XR_FORM_POOL:
-    xr_run_pool(r, n, &in[0], out);
+    xr_run_pool(r, n, in, out);
     return;
   case XR_FORM_POSITION:
-    xr_run_positions(r, n, &in[0], out);
+    xr_run_positions(r, n, in, out);
     return;
   case XR_FORM_RESIZE:
-    xr_run_resize(r, n, &in[0], out);
+    xr_run_resize(r, n, in, out);
+    return;
+  case XR_FORM_RESHAPE:
+    memcpy(out->data, in->data, tensor_bytes(out));
+    return;
+  case XR_FORM_TRANSPOSE:
+    xr_permute(r, in, n->first, out);
+    return;
+  case XR_FORM_SLICE:
+  case XR_FORM_PAD:
+    run_pad(r, n, in, out);
+    return;
+  case XR_FORM_JOIN:
+    run_join(r, n, in, out);
     return;
   default:
-    xr_run_move(r, n, in, out);
+    (xr_kind(n->kind)->op ? run_op : run_function)(r, n, in, out);
   }
 }
 
-void xr_limit(Runner *r, const XrNode *n, Tensor *t) {
-  Tensor limited = xr_temp(r, t->dtype, t->rank, t->dims);
-  KernelArg args[] = {K_TENSOR(t), K_FLOAT((double)n->low), K_FLOAT((double)n->high)};
-  xr_kernel(r, OP_CLAMP, args, COUNT_OF(args), &limited);
-  *t = limited;
+void xr_limit(Runner *r, const XrNode *n, const Tensor *t, Tensor *out) {
+  XR_KERNEL(r, OP_CLAMP, out, K_TENSOR(t), K_FLOAT((double)n->low), K_FLOAT((double)n->high));
 }
 
 /* --- the graph --- */
@@ -263,17 +262,16 @@ static Tensor constant(Runner *r, uint32_t id) {
 static Tensor operand(Runner *r, uint32_t id, DType dtype) {
   if (id == XR_NONE)
     return (Tensor){0};
-  Tensor t = r->x->values[id].constant ? constant(r, id) : r->values[id];
-  return converted(r, &t, dtype);
+  Tensor t = r->x->values[id].constant ? constant(r, id) : r->slots[id].tensor;
+  return xr_converted(r, &t, dtype);
 }
 
 static void store_output(Runner *r, uint32_t id) {
   uint32_t external = r->x->values[id].external;
-  Tensor *out = external == XR_NONE ? NULL : &r->call->outputs[external - r->call->input_count];
-  const Tensor *from = &r->values[id];
-  if (!out || r->fault)
+  if (external == XR_NONE || r->fault)
     return;
-  Tensor wide = converted(r, from, out->dtype);
+  Tensor *out = &r->call->outputs[external - r->call->input_count],
+         wide = xr_converted(r, &r->slots[id].tensor, out->dtype);
   for (uint32_t i = 0; i < out->rank; i++)
     if (wide.dims[i] > out->dims[i])
       xr_run_fail(r, "an output is larger than its bound");
@@ -285,35 +283,34 @@ static void store_output(Runner *r, uint32_t id) {
 
 Tensor *xr_result(Runner *r, uint32_t id) {
   const XrShape *shape = &r->c.shapes[id];
-  Tensor *value = &r->values[id];
-  *value = make(r, &r->memory[id], dtype_of(r->x->values[id].datatype), shape->rank, shape->dims,
-                &r->owned[id]);
-  r->live += r->owned[id];
-  return value;
+  XrSlot *slot = &r->slots[id];
+  slot->tensor = make(r, &slot->memory, dtype_of(r->x->values[id].datatype), shape->rank,
+                      shape->dims, &slot->owned);
+  r->live += slot->owned;
+  return &slot->tensor;
 }
 
 static void finish_result(Runner *r, uint32_t id) {
   store_output(r, id);
-  if (r->remaining[id] == 0)
+  if (r->slots[id].remaining == 0)
     release(r, id);
 }
 
 /* On f32 or i32; float16 is rounded at the end. */
 static void run_plain(Runner *r, const XrNode *n, const Tensor *in, DType used) {
-  const XrShape *shape = &r->c.shapes[n->output];
-  Tensor *value = xr_result(r, n->output);
-  bool rounded = value->dtype != used && n->kind != XR_Convert, aside = n->limited || rounded;
-  Tensor out = aside ? xr_temp(r, used, shape->rank, shape->dims) : *value;
-  if (!r->fault)
-    xr_compute(r, n, in, &out);
-  if (n->limited)
-    xr_limit(r, n, &out);
-  if (rounded) {
-    KernelArg args[] = {K_TENSOR(&out), K_NONE, K_NONE, K_NONE};
-    xr_kernel(r, OP_TO_COPY, args, COUNT_OF(args), value);
-  } else if (aside && !r->fault) {
-    memcpy(value->data, out.data, tensor_bytes(&out));
+  Tensor *value = xr_result(r, n->output), full = *value, limited = *value;
+  bool rounded = value->dtype != used && n->kind != XR_Convert;
+  if (rounded || n->limited)
+    full = xr_temp(r, used, value->rank, value->dims);
+  xr_compute(r, n, in, &full);
+  if (n->limited) {
+    if (rounded)
+      limited = xr_temp(r, used, value->rank, value->dims);
+    xr_limit(r, n, &full, &limited);
+    full = limited;
   }
+  if (rounded)
+    XR_KERNEL(r, OP_TO_COPY, value, K_TENSOR(&full));
 }
 
 static bool is_quantized(const Runner *r, uint32_t id) {
@@ -351,10 +348,10 @@ static void run_nodes(Runner *r, Arena *arena) {
   for (uint32_t i = 0; i < x->node_count; i++)
     for (uint32_t k = 0; k < x->nodes[i].input_count; k++)
       if (x->nodes[i].inputs[k] != XR_NONE)
-        r->remaining[x->nodes[i].inputs[k]]++;
+        r->slots[x->nodes[i].inputs[k]].remaining++;
   for (uint32_t id = 0; id < x->value_count; id++)
     if (x->values[id].flags == XR_INPUT)
-      r->values[id] = r->call->inputs[x->values[id].external];
+      r->slots[id].tensor = r->call->inputs[x->values[id].external];
   for (uint32_t i = 0; i < x->node_count && !r->fault; i++) {
     run_node(r, &x->nodes[i]);
     arena_reset(&r->scratch);
@@ -369,31 +366,18 @@ const char *xr_run(const DelegateCall *call, Arena *arena) {
   const char *fault = xr_read(call->blob, call->blob_size, arena, &x);
   if (fault)
     return fault;
-  size_t count = (size_t)x.value_count + 1;
-  Runner r = {.x = &x,
-              .call = call,
-              .values = ARENA_ARRAY(arena, Tensor, count),
-              .memory = ARENA_ARRAY(arena, Arena, count),
-              .owned = ARENA_ARRAY(arena, uint64_t, count),
-              .remaining = ARENA_ARRAY(arena, uint32_t, count)};
-  /* The sizes of outputs are bounds. */
-  DelegateCall unsized = *call;
-  unsized.outputs = ARENA_ARRAY(arena, Tensor, (size_t)call->output_count + 1);
-  for (uint32_t i = 0; i < call->output_count; i++) {
-    unsized.outputs[i] = call->outputs[i];
-    for (uint32_t k = 0; k < MAX_RANK; k++)
-      unsized.outputs[i].dims[k] = XR_UNKNOWN;
-  }
-  fault = xr_check(&r.c, &x, &unsized, arena);
+  Runner r = {
+      .x = &x, .call = call, .slots = ARENA_ARRAY(arena, XrSlot, (size_t)x.value_count + 1)};
+  fault = xr_check(&r.c, &x, call, arena);
   if (fault)
     return fault;
   diag_sink_init_silent(&r.sink);
   arena_init(&r.scratch);
   for (uint32_t id = 0; id < x.value_count; id++)
-    arena_init(&r.memory[id]);
+    arena_init(&r.slots[id].memory);
   run_nodes(&r, arena);
   for (uint32_t id = 0; id < x.value_count; id++)
-    arena_release(&r.memory[id]);
+    arena_release(&r.slots[id].memory);
   arena_release(&r.scratch);
   diag_sink_release(&r.sink);
   return r.fault;

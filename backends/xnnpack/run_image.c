@@ -1,240 +1,137 @@
-/* Nodes that move elements, and those on images in NHWC. */
+/* Nodes on images in NHWC. Where a window ends is said by the size of the result: kernels of the op
+ * table take that and the padding before, so that the padding behind needs no place of its own. */
 #include <math.h>
 
-#include "backends/xnnpack/run_internal.h"
-#include "ops/move.h"
+#include "backends/xnnpack/run.h"
 #include "support/number.h"
 
-enum { FLAG_SAME_PADDING = 4, FLAG_LEGACY_RESIZE = 4, FLAG_ALIGN_CORNERS = 8 };
+enum { FLAG_SAME_PADDING = 4, FLAG_LEGACY_RESIZE = 4, FLAG_ALIGN_CORNERS = 8, RESIZE_ONE = 2048 };
 
-static unsigned element(const Tensor *t) { return dtype_size(t->dtype); }
+static const uint32_t to_planes[] = {0, 3, 1, 2}, to_pixels[] = {0, 2, 3, 1};
 
-static MoveSide permuted_side(const Tensor *t, const uint32_t *perm) {
-  MoveSide plain = move_side(t), side = plain;
-  for (uint32_t i = 0; i < t->rank; i++)
-    side.strides[i] = plain.strides[perm[i]];
-  return side;
+/* Planes for the pixels of an image. */
+static Tensor planes_of(Runner *r, DType dtype, const Tensor *image) {
+  const int64_t dims[] = {image->dims[0], image->dims[3], image->dims[1], image->dims[2]};
+  return xr_temp(r, dtype, 4, dims);
 }
 
-Tensor xr_permuted(Runner *r, const Tensor *t, const uint32_t *perm) {
-  int64_t dims[XR_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; i++)
-    dims[i] = t->dims[perm[i]];
-  Tensor out = xr_temp(r, t->dtype, t->rank, dims);
-  if (!r->fault)
-    move_elements(element(t), t->rank, dims, move_side(&out), permuted_side(t, perm));
-  return out;
-}
+/* The arguments of windows as ops have them: two ints each. */
+typedef struct Windows {
+  int64_t kernel[2], stride[2], before[2], dilation[2], adjust[2];
+} Windows;
 
-/* Copies x into out from an offset on (out is larger), or out of x (out is smaller). */
-static void move_at(const Tensor *x, Tensor *out, const int64_t *offsets, bool into) {
-  MoveSide from = move_side(x), to = move_side(out), *moved = into ? &to : &from;
-  for (uint32_t i = 0; i < x->rank; i++)
-    move_offset(moved, element(x), offsets[i], moved->strides[i]);
-  move_elements(element(x), x->rank, into ? x->dims : out->dims, to, from);
-}
-
-static void fill(Tensor *t, float number) {
-  uint64_t element_of[1] = {0};
-  Tensor one = {.dtype = t->dtype, .data = element_of, .capacity = sizeof element_of};
-  tensor_store(&one, 0, (double)number);
-  move_fill(element(t), t->data, element_of, tensor_numel(t));
-}
-
-static void join(const XrNode *n, const Tensor *in, Tensor *out) {
-  uint32_t axis = n->axis > INT32_MAX ? n->axis + out->rank : n->axis;
-  int64_t offsets[XR_MAX_RANK] = {0};
-  for (uint32_t k = 0; k < n->input_count; k++) {
-    move_at(&in[k], out, offsets, true);
-    offsets[axis] += in[k].dims[axis];
+static Windows windows_of(const XrNode *n, const Tensor *x, const Tensor *out) {
+  const XrWindow *w = &n->window;
+  Windows s;
+  for (uint32_t i = 0; i < 2; i++) {
+    s.kernel[i] = w->kernel[i];
+    s.stride[i] = w->stride[i];
+    s.before[i] = w->before[i];
+    s.dilation[i] = w->dilation[i];
+    s.adjust[i] = w->adjust[i];
+    if (n->flags & FLAG_SAME_PADDING) {
+      int64_t reach = (s.kernel[i] - 1) * s.dilation[i] + 1,
+              both = (out->dims[1 + i] - 1) * s.stride[i] + reach - x->dims[1 + i];
+      s.before[i] = max_i64(both, 0) / 2;
+    }
   }
-}
-
-void xr_run_move(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  int64_t offsets[XR_MAX_RANK];
-  for (uint32_t i = 0; i < XR_MAX_RANK; i++)
-    offsets[i] = n->first[i];
-  switch (xr_form(n->kind)) {
-  case XR_FORM_RESHAPE:
-    memcpy(out->data, in->data, tensor_bytes(out));
-    return;
-  case XR_FORM_TRANSPOSE:
-    move_elements(element(out), out->rank, out->dims, move_side(out), permuted_side(in, n->first));
-    return;
-  case XR_FORM_SLICE:
-    move_at(in, out, offsets, false);
-    return;
-  case XR_FORM_PAD:
-    fill(out, n->number);
-    move_at(in, out, offsets, true);
-    return;
-  case XR_FORM_JOIN:
-    join(n, in, out);
-    return;
-  default:
-    xr_run_fail(r, "a kind that cannot be run");
-  }
-}
-
-/* To integers XNNPACK rounds, halves to the even one. */
-void xr_run_convert(Runner *r, const Tensor *x, Tensor *out) {
-  KernelArg args[] = {K_TENSOR(x), K_NONE, K_NONE, K_NONE};
-  if (out->dtype != DTYPE_I32) {
-    xr_kernel(r, OP_TO_COPY, args, COUNT_OF(args), out);
-    return;
-  }
-  for (int64_t i = 0; i < tensor_numel(out); i++)
-    tensor_store(out, i, nearbyint(tensor_load(x, i)));
+  return s;
 }
 
 /* --- convolutions --- */
 
-/* x with zeros around it. */
-static Tensor padded(Runner *r, const Tensor *x, const int64_t *before, const int64_t *after) {
-  if (before[0] + before[1] + after[0] + after[1] == 0)
-    return *x;
-  int64_t dims[] = {x->dims[0], x->dims[1] + before[0] + after[0],
-                    x->dims[2] + before[1] + after[1], x->dims[3]},
-          offsets[] = {0, before[0], before[1], 0};
-  Tensor out = xr_temp(r, x->dtype, 4, dims);
-  if (r->fault)
-    return out;
-  fill(&out, 0);
-  move_at(x, &out, offsets, true);
-  return out;
-}
-
 /* The filter as torch has it. */
 static Tensor torch_filter(Runner *r, const XrNode *n, const Tensor *filter) {
-  static const uint32_t straight[] = {0, 3, 1, 2}, depthwise[] = {3, 0, 1, 2},
-                        transposed[] = {0, 4, 1, 2, 3};
-  if (n->kind == XR_Conv2d)
-    return xr_permuted(r, filter, straight);
-  if (n->kind == XR_DepthwiseConv2d)
-    return xr_permuted(r, filter, depthwise);
-  Tensor grouped = *filter; /* [groups, out, kh, kw, in] */
-  int64_t dims[] = {n->window.groups, n->window.group_out, n->window.kernel[0], n->window.kernel[1],
-                    n->window.group_in};
-  grouped.rank = 5;
-  memcpy(grouped.dims, dims, sizeof dims);
+  static const uint32_t depthwise[] = {3, 0, 1, 2}, transposed[] = {0, 4, 1, 2, 3};
+  if (n->kind != XR_ConvTranspose2d)
+    return xr_permuted(r, filter, n->kind == XR_Conv2d ? to_planes : depthwise);
+  const XrWindow *w = &n->window;
+  Tensor grouped = {
+      .dtype = filter->dtype,
+      .rank = 5,
+      .dims = {w->groups, w->group_out, w->kernel[0], w->kernel[1], w->group_in},
+      .data = filter->data,
+      .capacity = filter->capacity,
+  };
   Tensor out = xr_permuted(r, &grouped, transposed);
   out.rank = 4;
-  int64_t flat[] = {dims[0] * dims[4], dims[1], dims[2], dims[3]};
-  memcpy(out.dims, flat, sizeof flat);
+  out.dims[1] *= out.dims[0];
+  memmove(out.dims, out.dims + 1, 4 * sizeof *out.dims);
   return out;
 }
 
 void xr_run_convolution(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  static const uint32_t to_nchw[] = {0, 3, 1, 2}, to_nhwc[] = {0, 2, 3, 1};
-  static const int64_t none[] = {0, 0};
-  const XrWindow *w = &n->window;
-  bool transposed = n->kind == XR_ConvTranspose2d;
-  int64_t before[2], after[2], stride[2], dilation[2], adjust[2], full[4] = {out->dims[0], 0, 0, 0};
-  full[1] = out->dims[3];
-  for (uint32_t i = 0; i < 2; i++) {
-    int64_t reach = (int64_t)(w->kernel[i] - 1) * w->dilation[i] + 1;
-    before[i] = w->before[i];
-    after[i] = w->after[i];
-    stride[i] = w->stride[i];
-    dilation[i] = w->dilation[i];
-    adjust[i] = w->adjust[i];
-    if (n->flags & FLAG_SAME_PADDING) {
-      int64_t both = (out->dims[1 + i] - 1) * stride[i] + reach - in[0].dims[1 + i];
-      before[i] = both > 0 ? both / 2 : 0;
-      after[i] = both > 0 ? both - both / 2 : 0;
-    }
-    full[2 + i] = out->dims[1 + i] + (transposed ? before[i] + after[i] : 0);
-  }
-  Tensor x = transposed ? in[0] : padded(r, &in[0], before, after);
-  x = xr_permuted(r, &x, to_nchw);
-  Tensor filter = torch_filter(r, n, &in[1]), y = xr_temp(r, x.dtype, 4, full);
-  KernelArg args[] = {K_TENSOR(&x),      K_TENSOR(&filter), K_NONE,
-                      K_INTS(stride, 2), K_INTS(none, 2),   K_INTS(dilation, 2),
-                      K_INT(transposed), K_INTS(adjust, 2), K_INT(w->groups)};
-  if (n->inputs[2] != XR_NONE)
-    args[2] = K_TENSOR(&in[2]);
-  xr_kernel(r, OP_CONVOLUTION, args, COUNT_OF(args), &y);
-  y = xr_permuted(r, &y, to_nhwc);
-  int64_t offsets[] = {0, transposed ? before[0] : 0, transposed ? before[1] : 0, 0};
-  if (!r->fault)
-    move_at(&y, out, offsets, false);
+  Windows s = windows_of(n, &in[0], out);
+  Tensor x = xr_permuted(r, &in[0], to_planes), filter = torch_filter(r, n, &in[1]),
+         y = planes_of(r, x.dtype, out);
+  XR_KERNEL(r, OP_CONVOLUTION, &y, K_TENSOR(&x), K_TENSOR(&filter),
+            in[2].data ? K_TENSOR(&in[2]) : K_NONE, K_INTS(s.stride, 2), K_INTS(s.before, 2),
+            K_INTS(s.dilation, 2), K_INT(n->kind == XR_ConvTranspose2d), K_INTS(s.adjust, 2),
+            K_INT(n->window.groups));
+  xr_permute(r, &y, to_pixels, out);
 }
 
 /* --- pools, resizing --- */
 
-/* One window: the largest element, or the mean of those that are no padding, for each channel. */
-static void window(const XrNode *n, const Tensor *x, int64_t batch, const int64_t *at, float *out) {
-  const XrWindow *w = &n->window;
-  bool largest = n->kind == XR_MaxPooling2d;
-  int64_t channels = x->dims[3], count = 0;
-  for (int64_t c = 0; c < channels; c++)
-    out[c] = largest ? -INFINITY : 0;
-  for (int64_t ky = 0; ky < w->kernel[0]; ky++)
-    for (int64_t kx = 0; kx < w->kernel[1]; kx++) {
-      int64_t row = at[0] * w->stride[0] + ky * w->dilation[0] - w->before[0],
-              column = at[1] * w->stride[1] + kx * w->dilation[1] - w->before[1];
-      if (row < 0 || column < 0 || row >= x->dims[1] || column >= x->dims[2])
-        continue;
-      const float *pixel =
-          (const float *)x->data + ((batch * x->dims[1] + row) * x->dims[2] + column) * channels;
-      count++;
-      for (int64_t c = 0; c < channels; c++)
-        out[c] = largest ? fmaxf(out[c], pixel[c]) : out[c] + pixel[c];
-    }
-  for (int64_t c = 0; c < channels && !largest; c++)
-    out[c] /= (float)count;
+/* The op takes NaN for the largest, XNNPACK does not. */
+static void pass_over_nan(const Runner *r, Tensor *t) {
+  float *at = t->data;
+  for (int64_t i = 0; i < tensor_numel(t) && !r->fault; i++)
+    at[i] = isnan(at[i]) ? -INFINITY : at[i];
 }
 
+/* The largest elements, or the means of those that are no padding. */
 void xr_run_pool(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
-  float *pixel = out->data;
-  if (x->dtype != DTYPE_F32) {
-    xr_run_fail(r, "elements that are no floats");
-    return;
+  Windows s = windows_of(n, x, out);
+  Tensor planes = xr_permuted(r, x, to_planes), y[] = {planes_of(r, x->dtype, out), {0}};
+  if (n->kind == XR_AvgPooling2d) {
+    XR_KERNEL(r, OP_AVG_POOL2D, y, K_TENSOR(&planes), K_INTS(s.kernel, 2), K_INTS(s.stride, 2),
+              K_INTS(s.before, 2), K_INT(0), K_INT(0));
+  } else {
+    pass_over_nan(r, &planes);
+    y[1] = planes_of(r, DTYPE_I64, out);
+    XR_KERNEL(r, OP_MAX_POOL2D_WITH_INDICES, y, K_TENSOR(&planes), K_INTS(s.kernel, 2),
+              K_INTS(s.stride, 2), K_INTS(s.before, 2), K_INTS(s.dilation, 2));
   }
-  for (int64_t batch = 0; batch < out->dims[0]; batch++)
-    for (int64_t row = 0; row < out->dims[1]; row++)
-      for (int64_t column = 0; column < out->dims[2]; column++, pixel += out->dims[3])
-        window(n, x, batch, (const int64_t[]){row, column}, pixel);
+  xr_permute(r, &y[0], to_pixels, out);
 }
 
-/* The first of the largest elements of one window, for each channel. */
-static void find_largest(const XrNode *n, const Tensor *x, int64_t batch, const int64_t *at,
-                         float *most, int32_t *where) {
-  const XrWindow *w = &n->window;
-  int64_t channels = x->dims[3];
-  for (int64_t c = 0; c < channels; c++)
-    where[c] = -1;
-  for (int64_t k = 0; k < (int64_t)w->kernel[0] * w->kernel[1]; k++) {
-    int64_t row = at[0] * w->stride[0] + k / w->kernel[1] - w->before[0],
-            column = at[1] * w->stride[1] + k % w->kernel[1] - w->before[1];
-    if (row < 0 || column < 0 || row >= x->dims[1] || column >= x->dims[2])
-      continue;
-    const float *pixel =
-        (const float *)x->data + ((batch * x->dims[1] + row) * x->dims[2] + column) * channels;
-    for (int64_t c = 0; c < channels; c++)
-      if (where[c] < 0 || pixel[c] > most[c]) {
-        most[c] = pixel[c];
-        where[c] = (int32_t)k;
+/* The largest element of a window and its place there: the first, until one is larger; NaN is not,
+ * and stays where it comes first. */
+static void find_largest(const XrWindow *w, const Tensor *x, const int64_t at[4], float *most,
+                         int32_t *where) {
+  int64_t top = at[1] * w->stride[0] - w->before[0], left = at[2] * w->stride[1] - w->before[1],
+          bottom = min_i64(top + w->kernel[0], x->dims[1]),
+          right = min_i64(left + w->kernel[1], x->dims[2]);
+  *where = -1;
+  for (int64_t row = max_i64(top, 0); row < bottom; row++)
+    for (int64_t column = max_i64(left, 0); column < right; column++) {
+      int64_t pixel = (at[0] * x->dims[1] + row) * x->dims[2] + column;
+      float here = ((const float *)x->data)[pixel * x->dims[3] + at[3]];
+      if (*where < 0 || here > *most) {
+        *most = here;
+        *where = (int32_t)((row - top) * w->kernel[1] + column - left);
       }
-  }
+    }
 }
 
 void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
   Tensor *positions = xr_result(r, n->positions);
-  if (r->fault)
-    return;
-  float *most = out->data;
-  int32_t *where = positions->data;
-  for (int64_t batch = 0; batch < out->dims[0]; batch++)
-    for (int64_t row = 0; row < out->dims[1]; row++)
-      for (int64_t column = 0; column < out->dims[2]; column++) {
-        find_largest(n, x, batch, (const int64_t[]){row, column}, most, where);
-        most += out->dims[3];
-        where += out->dims[3];
-      }
+  const int64_t *to = out->dims;
+  for (int64_t i = 0; i < tensor_numel(out) && !r->fault; i++) {
+    int64_t pixel = i / to[3], row = pixel / to[2],
+            at[] = {row / to[1], row % to[1], pixel % to[2], i % to[3]};
+    find_largest(&n->window, x, at, (float *)out->data + i, (int32_t *)positions->data + i);
+  }
 }
 
-XrBetween xr_between(const XrNode *n, int64_t at, int64_t from, int64_t to) {
+/* Where an element of the result of a resize lies between two of the operand. */
+typedef struct Between {
+  int64_t low, high;
+  float share; /* of high */
+} Between;
+
+static Between between(const XrNode *n, int64_t at, int64_t from, int64_t to) {
   double position;
   if (n->flags & FLAG_ALIGN_CORNERS)
     position = to > 1 ? (double)at * (double)(from - 1) / (double)(to - 1) : 0;
@@ -243,32 +140,42 @@ XrBetween xr_between(const XrNode *n, int64_t at, int64_t from, int64_t to) {
   else
     position = ((double)at + 0.5) * (double)from / (double)to - 0.5;
   position = position < 0 ? 0 : position > (double)(from - 1) ? (double)(from - 1) : position;
-  XrBetween b = {.low = int_clamped(position, 0, from - 1)};
+  Between b = {.low = int_clamped(position, 0, from - 1)};
   b.high = b.low + 1 < from ? b.low + 1 : b.low;
   b.share = (float)(position - (double)b.low);
   return b;
 }
 
-void xr_run_resize(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
-  int64_t h = x->dims[1], w = x->dims[2], channels = x->dims[3];
-  const float *image = x->data;
-  float *pixel = out->data;
-  if (x->dtype != DTYPE_F32) {
-    xr_run_fail(r, "elements that are no floats");
-    return;
+/* Of four neighbours. */
+static float blend(float a, float b, float c, float d, float down, float right) {
+  float upper = a + (b - a) * right, lower = c + (d - c) * right;
+  return upper + (lower - upper) * down;
+}
+
+/* The same of codes: shares in parts of RESIZE_ONE, halves go up. */
+static float blend_codes(double a, double b, double c, double d, float down, float right) {
+  double across = (double)nearbyintf(right * RESIZE_ONE),
+         along = (double)nearbyintf(down * RESIZE_ONE), upper = a * RESIZE_ONE + (b - a) * across,
+         lower = c * RESIZE_ONE + (d - c) * across;
+  return (float)floor((upper * RESIZE_ONE + (lower - upper) * along) / RESIZE_ONE / RESIZE_ONE +
+                      0.5);
+}
+
+void xr_run_resize(const Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
+  bool codes = xr_is_byte(r->x->values[n->output].datatype);
+  int64_t h = x->dims[1], w = x->dims[2], to_h = out->dims[1], to_w = out->dims[2],
+          channels = x->dims[3];
+  float *to = out->data;
+  for (int64_t pixel = 0; pixel < out->dims[0] * to_h * to_w; pixel++, to += channels) {
+    Between y = between(n, pixel / to_w % to_h, h, to_h), z = between(n, pixel % to_w, w, to_w);
+    const float *image = (const float *)x->data + pixel / to_w / to_h * h * w * channels,
+                *a = image + (y.low * w + z.low) * channels,
+                *b = image + (y.low * w + z.high) * channels,
+                *c = image + (y.high * w + z.low) * channels,
+                *d = image + (y.high * w + z.high) * channels;
+    for (int64_t k = 0; k < channels; k++)
+      to[k] = codes ? blend_codes((double)a[k], (double)b[k], (double)c[k], (double)d[k], y.share,
+                                  z.share)
+                    : blend(a[k], b[k], c[k], d[k], y.share, z.share);
   }
-  for (int64_t batch = 0; batch < out->dims[0]; batch++, image += h * w * channels)
-    for (int64_t row = 0; row < out->dims[1]; row++)
-      for (int64_t column = 0; column < out->dims[2]; column++, pixel += channels) {
-        XrBetween y = xr_between(n, row, h, out->dims[1]),
-                  z = xr_between(n, column, w, out->dims[2]);
-        const float *a = image + (y.low * w + z.low) * channels,
-                    *b = image + (y.low * w + z.high) * channels,
-                    *c = image + (y.high * w + z.low) * channels,
-                    *d = image + (y.high * w + z.high) * channels;
-        for (int64_t k = 0; k < channels; k++) {
-          float upper = a[k] + (b[k] - a[k]) * z.share, lower = c[k] + (d[k] - c[k]) * z.share;
-          pixel[k] = upper + (lower - upper) * y.share;
-        }
-      }
 }

@@ -4,10 +4,10 @@
  * src/microparams-init.c and src/reference. */
 #include <math.h>
 
-#include "backends/xnnpack/run_internal.h"
+#include "backends/xnnpack/run.h"
 #include "support/number.h"
 
-enum { SUM_BITS = 20, SHORT_ONE = 256, RESIZE_ONE = 2048 };
+enum { SUM_BITS = 20, SHORT_ONE = 256 };
 
 static const XrValue *value_of(const Runner *r, uint32_t id) { return &r->x->values[id]; }
 
@@ -58,13 +58,11 @@ Tensor xr_steps(Runner *r, const XrValue *v, const Tensor *t) {
 /* --- through f32 --- */
 
 static Tensor real(Runner *r, const XrValue *v, const Tensor *t) {
+  if (!xr_is_byte(v->datatype))
+    return xr_converted(r, t, DTYPE_F32);
   Tensor out = xr_temp(r, DTYPE_F32, t->rank, t->dims);
-  if (r->fault)
-    return out;
-  float *to = out.data, zero = xr_is_byte(v->datatype) ? (float)v->zero_point : 0,
-        scale = xr_is_byte(v->datatype) ? v->scale : 1;
-  for (int64_t i = 0; i < tensor_numel(t); i++)
-    to[i] = ((float)tensor_load(t, i) - zero) * scale;
+  XR_KERNEL(r, OP_DEQUANTIZE_PER_TENSOR, &out, K_TENSOR(t), K_FLOAT((double)v->scale),
+            K_INT(v->zero_point), K_INT(INT8_MIN), K_INT(UINT8_MAX), K_INT(t->dtype));
   return out;
 }
 
@@ -78,24 +76,43 @@ static void quantize(const XrValue *v, const Tensor *y, Tensor *out, XrRange ran
 }
 
 static void run_reals(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  const XrValue *v = value_of(r, n->output);
-  Tensor reals[XR_MAX_INPUTS], y = *out;
+  Tensor reals[XR_MAX_INPUTS], y = xr_temp(r, DTYPE_F32, out->rank, out->dims), limited = y;
   for (uint32_t i = 0; i < n->input_count; i++)
     reals[i] = real(r, value_of(r, n->inputs[i]), &in[i]);
-  if (xr_is_byte(v->datatype))
-    y = xr_temp(r, DTYPE_F32, out->rank, out->dims);
+  xr_compute(r, n, reals, &y);
+  if (n->kind == XR_Clamp) {
+    limited = xr_temp(r, DTYPE_F32, out->rank, out->dims);
+    xr_limit(r, n, &y, &limited);
+  }
   if (!r->fault)
-    xr_compute(r, n, reals, &y);
-  if (n->kind == XR_Clamp && !r->fault)
-    xr_limit(r, n, &y);
-  if (!r->fault && xr_is_byte(v->datatype))
-    quantize(v, &y, out, xr_range(r, n));
+    quantize(value_of(r, n->output), &limited, out, xr_range(r, n));
+}
+
+/* --- as codes --- */
+
+/* Codes are chosen, blended or limited as floats, which are exact. */
+static void run_codes(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+  XrNode coded = *n;
+  coded.number = quantized_number(value_of(r, n->output), n->number);
+  if (xr_form(n->kind) != XR_FORM_POOL && xr_form(n->kind) != XR_FORM_RESIZE &&
+      n->kind != XR_Clamp) {
+    xr_compute(r, &coded, in, out);
+    return;
+  }
+  XrRange range = xr_range(r, n);
+  Tensor x = xr_converted(r, in, DTYPE_F32), y = xr_temp(r, DTYPE_F32, out->rank, out->dims),
+         limited = xr_temp(r, DTYPE_F32, out->rank, out->dims);
+  coded.low = range.least;
+  coded.high = range.most;
+  xr_compute(r, &coded, &x, &y);
+  xr_limit(r, &coded, &y, &limited);
+  XR_KERNEL(r, OP_TO_COPY, out, K_TENSOR(&limited));
 }
 
 /* --- by element --- */
 
 static bool same_parameters(const XrValue *a, const XrValue *b) {
-  return a->datatype == b->datatype && a->scale == b->scale && a->zero_point == b->zero_point;
+  return a->scale == b->scale && a->zero_point == b->zero_point;
 }
 
 /* Bytes to those of another scale, with a slope below zero of its own: multiplied by numbers with 8
@@ -123,10 +140,10 @@ static void run_convert(Runner *r, const XrNode *n, const Tensor *x, Tensor *out
   } else if (!xr_is_byte(to->datatype) || from->datatype == XR_INT32 ||
              xr_is_byte(from->datatype)) {
     Tensor y = real(r, from, x);
-    if (!r->fault && xr_is_byte(to->datatype))
-      quantize(to, &y, out, full_range(to));
+    if (!xr_is_byte(to->datatype))
+      xr_compute(r, n, &y, out);
     else if (!r->fault)
-      xr_run_convert(r, &y, out);
+      quantize(to, &y, out, full_range(to));
   } else {
     XrRange range = full_range(to);
     float steps = 1 / to->scale;
@@ -137,16 +154,6 @@ static void run_convert(Runner *r, const XrNode *n, const Tensor *x, Tensor *out
   }
 }
 
-static void run_clamp(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  if (!same_parameters(value_of(r, n->inputs[0]), value_of(r, n->output))) {
-    run_reals(r, n, in, out);
-    return;
-  }
-  XrRange range = xr_range(r, n);
-  for (int64_t i = 0; i < tensor_numel(out); i++)
-    store(out, i, (double)tensor_load_int(in, i), range);
-}
-
 /* --- two operands --- */
 
 static void scale_by(Tensor *t, double factor) {
@@ -155,50 +162,29 @@ static void scale_by(Tensor *t, double factor) {
     at[i] *= factor;
 }
 
-/* The operands are multiplied by integers, so that the larger one has SUM_BITS; halves go up.
- */
-static void run_sum(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+/* Products of steps are scaled. The operands of sums are multiplied by integers, so that the larger
+ * one has SUM_BITS; halves go up. */
+static void run_steps(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   const XrValue *a = value_of(r, n->inputs[0]), *b = value_of(r, n->inputs[1]),
                 *y = value_of(r, n->output);
-  float x_ratio = a->scale / y->scale, z_ratio = b->scale / y->scale;
-  int shift = SUM_BITS - ilogbf(fmaxf(x_ratio, z_ratio));
+  bool sum = n->kind == XR_Add || n->kind == XR_Subtract;
+  float a_ratio = a->scale / y->scale, b_ratio = b->scale / y->scale,
+        scale = a->scale * b->scale / y->scale;
+  int shift = SUM_BITS - ilogbf(fmaxf(a_ratio, b_ratio));
   Tensor steps[] = {xr_steps(r, a, &in[0]), xr_steps(r, b, &in[1])},
          total = xr_temp(r, DTYPE_F64, out->rank, out->dims);
-  if (r->fault)
-    return;
-  scale_by(&steps[0], nearbyint(ldexp((double)x_ratio, shift)));
-  scale_by(&steps[1], nearbyint(ldexp((double)z_ratio, shift)));
+  if (sum && !r->fault) {
+    scale_by(&steps[0], nearbyint(ldexp((double)a_ratio, shift)));
+    scale_by(&steps[1], nearbyint(ldexp((double)b_ratio, shift)));
+  }
   xr_compute(r, n, steps, &total);
   XrRange range = xr_range(r, n);
   const double *from = total.data;
-  for (int64_t i = 0; i < tensor_numel(out) && !r->fault; i++)
-    store(out, i, floor(ldexp(from[i], -shift) + 0.5) + (double)range.zero_point, range);
-}
-
-/* Products of steps, and sums of them. */
-static void run_multiply(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  const XrValue *a = value_of(r, n->inputs[0]), *b = value_of(r, n->inputs[1]);
-  float scale = a->scale * b->scale / value_of(r, n->output)->scale;
-  Tensor steps[] = {xr_steps(r, a, &in[0]), xr_steps(r, b, &in[1])},
-         total = xr_temp(r, DTYPE_F64, out->rank, out->dims);
-  if (!r->fault)
-    xr_compute(r, n, steps, &total);
-  XrRange range = xr_range(r, n);
-  const double *from = total.data;
-  for (int64_t i = 0; i < tensor_numel(out) && !r->fault; i++)
-    xr_store_steps(out, i, (float)from[i] * scale, range);
-}
-
-/* --- images --- */
-
-static void run_max_pool(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  XrValue plain = {.datatype = XR_INT32};
-  Tensor numbers = real(r, &plain, in), largest = xr_temp(r, DTYPE_F32, out->rank, out->dims);
-  if (!r->fault)
-    xr_run_pool(r, n, &numbers, &largest);
-  XrRange range = xr_range(r, n);
-  for (int64_t i = 0; i < tensor_numel(out) && !r->fault; i++)
-    store(out, i, tensor_load(&largest, i), range);
+  for (int64_t i = 0; i < tensor_numel(out) && !r->fault; i++) {
+    double q =
+        sum ? floor(ldexp(from[i], -shift) + 0.5) : (double)nearbyintf((float)from[i] * scale);
+    store(out, i, q + (double)range.zero_point, range);
+  }
 }
 
 /* The sum of all bytes is scaled, then less what the zero point adds to it. */
@@ -216,90 +202,23 @@ static void run_global_average(const Runner *r, const XrNode *n, const Tensor *i
   }
 }
 
-/* One element: shares in parts of RESIZE_ONE, halves go up. */
-static double blend(const Tensor *x, const int64_t corners[4], XrBetween y, XrBetween z) {
-  double down = (double)nearbyintf(y.share * RESIZE_ONE),
-         right = (double)nearbyintf(z.share * RESIZE_ONE), q[4];
-  for (uint32_t i = 0; i < 4; i++)
-    q[i] = (double)tensor_load_int(x, corners[i]);
-  double upper = q[0] * RESIZE_ONE + (q[1] - q[0]) * right,
-         lower = q[2] * RESIZE_ONE + (q[3] - q[2]) * right;
-  return floor((upper * RESIZE_ONE + (lower - upper) * down) / RESIZE_ONE / RESIZE_ONE + 0.5);
-}
-
-static void run_resize(const Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
-  int64_t h = x->dims[1], w = x->dims[2], channels = x->dims[3], at = 0;
-  XrRange range = xr_range(r, n);
-  for (int64_t batch = 0; batch < out->dims[0]; batch++)
-    for (int64_t row = 0; row < out->dims[1]; row++)
-      for (int64_t column = 0; column < out->dims[2]; column++) {
-        XrBetween y = xr_between(n, row, h, out->dims[1]),
-                  z = xr_between(n, column, w, out->dims[2]);
-        int64_t upper = (batch * h + y.low) * w, lower = (batch * h + y.high) * w;
-        for (int64_t k = 0; k < channels; k++, at++) {
-          int64_t corners[] = {(upper + z.low) * channels + k, (upper + z.high) * channels + k,
-                               (lower + z.low) * channels + k, (lower + z.high) * channels + k};
-          store(out, at, blend(x, corners, y, z), range);
-        }
-      }
-}
-
 /* --- kinds --- */
 
-static void run_kind(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  XrNode padding = *n;
-  switch (n->kind) {
-  case XR_Convert:
-    run_convert(r, n, in, out);
-    return;
-  case XR_LeakyReLU:
-    run_slopes(n, value_of(r, n->inputs[0]), value_of(r, n->output), in, out);
-    return;
-  case XR_Clamp:
-    run_clamp(r, n, in, out);
-    return;
-  case XR_Add:
-  case XR_Subtract:
-    run_sum(r, n, in, out);
-    return;
-  case XR_Multiply:
-  case XR_BatchMatrixMultiply:
-    run_multiply(r, n, in, out);
-    return;
-  case XR_MaxPooling2d:
-    run_max_pool(r, n, in, out);
-    return;
-  case XR_GlobalAvgPooling2d:
-    run_global_average(r, n, in, out);
-    return;
-  case XR_StaticResizeBilinear2D:
-    run_resize(r, n, in, out);
-    return;
-  case XR_StaticConstantPad:
-    padding.number = quantized_number(value_of(r, n->output), n->number);
-    xr_run_move(r, &padding, in, out);
-    return;
-  case XR_Copy:
-    memcpy(out->data, in->data, tensor_bytes(out));
-    return;
-  default:
-    run_reals(r, n, in, out);
-  }
-}
-
 void xr_run_quantized(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  switch (xr_form(n->kind)) {
-  case XR_FORM_PRODUCT:
-  case XR_FORM_CONVOLUTION:
+  const XrValue *x = value_of(r, n->inputs[0]), *y = value_of(r, n->output);
+  if (xr_has(n->kind, XR_WEIGHTED))
     xr_run_weighted(r, n, in, out);
-    return;
-  case XR_FORM_TRANSPOSE:
-  case XR_FORM_RESHAPE:
-  case XR_FORM_SLICE:
-  case XR_FORM_JOIN:
-    xr_run_move(r, n, in, out);
-    return;
-  default:
-    run_kind(r, n, in, out);
-  }
+  else if (n->kind == XR_Convert)
+    run_convert(r, n, in, out);
+  else if (n->kind == XR_LeakyReLU)
+    run_slopes(n, x, y, in, out);
+  else if (n->kind == XR_GlobalAvgPooling2d)
+    run_global_average(r, n, in, out);
+  else if (n->kind == XR_Add || n->kind == XR_Subtract || n->kind == XR_Multiply ||
+           n->kind == XR_BatchMatrixMultiply)
+    run_steps(r, n, in, out);
+  else if (xr_has(n->kind, XR_KEEPS) || (n->kind == XR_Clamp && same_parameters(x, y)))
+    run_codes(r, n, in, out);
+  else
+    run_reals(r, n, in, out);
 }

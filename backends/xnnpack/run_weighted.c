@@ -4,7 +4,7 @@
  * when the input is quantized while it runs (src/xnnpack/quantization.h). */
 #include <math.h>
 
-#include "backends/xnnpack/run_internal.h"
+#include "backends/xnnpack/run.h"
 #include "support/half.h"
 
 #define PRODUCT_SCALE_END 256.0F
@@ -112,16 +112,6 @@ static Tensor dynamic_steps(Runner *r, const Tensor *x, int64_t count, float **s
   return out;
 }
 
-static Tensor as_f64(Runner *r, const Tensor *t) {
-  XrValue plain = {.datatype = XR_INT32};
-  if (t->dtype != DTYPE_F32)
-    return xr_steps(r, &plain, t);
-  Tensor out = xr_temp(r, DTYPE_F64, t->rank, t->dims);
-  for (int64_t i = 0; i < tensor_numel(t) && !r->fault; i++)
-    tensor_store(&out, i, tensor_load(t, i));
-  return out;
-}
-
 /* --- results --- */
 
 /* What becomes of the sums. */
@@ -165,7 +155,7 @@ static Tensor operand_steps(Runner *r, const XrNode *n, const Tensor *in, const 
                             Finish *f) {
   const XrValue *x = value_of(r, n->inputs[0]);
   if (x->datatype != XR_QDINT8)
-    return xr_is_byte(x->datatype) ? xr_steps(r, x, in) : as_f64(r, in);
+    return xr_is_byte(x->datatype) ? xr_steps(r, x, in) : xr_converted(r, in, DTYPE_F64);
   bool by_row = xr_form(n->kind) == XR_FORM_PRODUCT || xr_is_pointwise(n);
   int64_t count = 1;
   for (uint32_t i = by_row ? in->rank - 1 : 1; i < in->rank; i++)
@@ -181,21 +171,15 @@ static Tensor operand_steps(Runner *r, const XrNode *n, const Tensor *in, const 
 
 void xr_run_weighted(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   const XrValue *filter = value_of(r, n->inputs[1]);
-  bool product = xr_form(n->kind) == XR_FORM_PRODUCT;
   int64_t channels = out->dims[out->rank - 1];
   Finish f = {.channels = channels};
   XrValue ones = {.datatype = XR_QINT8, .scale = 1};
   f.scales = scales_of(r, filter->datatype == XR_QBINT4 ? &ones : filter, (uint32_t)channels);
   Tensor steps[3] = {operand_steps(r, n, &in[0], out, &f), filter_steps(r, filter, &in[1])},
          sums = xr_temp(r, DTYPE_F64, out->rank, out->dims);
-  XrNode bare = *n;
-  bare.inputs[2] = XR_NONE;
   if (n->inputs[2] != XR_NONE)
-    f.bias = as_f64(r, &in[2]).data;
-  if (!r->fault && product)
-    xr_run_product(r, &bare, steps, &sums);
-  else if (!r->fault)
-    xr_run_convolution(r, &bare, steps, &sums);
+    f.bias = xr_converted(r, &in[2], DTYPE_F64).data;
+  xr_compute(r, n, steps, &sums);
   if (!r->fault && xr_is_byte(value_of(r, n->output)->datatype))
     finish_bytes(r, n, &f, sums.data, out);
   else if (!r->fault)

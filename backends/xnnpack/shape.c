@@ -34,7 +34,14 @@ static void allow_flags(XrCheck *c, const XrNode *n, uint32_t flags) {
     xr_fail(c, "flags %#x, of which only %#x are known", n->flags, flags);
 }
 
-/* dims [0, count) of both, numbered from the right end `skip`. */
+static void check_bias(XrCheck *c, const XrNode *n, int64_t size) {
+  if (n->inputs[2] == XR_NONE)
+    return;
+  need_rank(c, n->inputs[2], 1, "the bias");
+  need_dim(c, n->inputs[2], 0, size, "the bias");
+}
+
+/* Dims of both but the last `skip`. */
 static void broadcast(XrCheck *c, const XrShape *a, const XrShape *b, uint8_t skip, XrShape *out) {
   uint8_t rank = a->rank > b->rank ? a->rank : b->rank;
   out->rank = rank;
@@ -62,10 +69,7 @@ static void product_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   bool transposed = n->flags & FLAG_TRANSPOSED_FILTER;
   int64_t channels = filter->dims[transposed ? 0 : 1], results = filter->dims[transposed ? 1 : 0];
   need_dim(c, n->inputs[0], x->rank - 1, channels, "the input");
-  if (n->inputs[2] != XR_NONE) {
-    need_rank(c, n->inputs[2], 1, "the bias");
-    need_dim(c, n->inputs[2], 0, results, "the bias");
-  }
+  check_bias(c, n, results);
   *out = *x;
   out->dims[x->rank - 1] = results;
 }
@@ -86,6 +90,10 @@ static void matrix_shape(XrCheck *c, const XrNode *n, XrShape *out) {
 
 /* --- windows --- */
 
+static int64_t reach_of(const XrWindow *w, uint32_t i) {
+  return (int64_t)(w->kernel[i] - 1) * w->dilation[i] + 1;
+}
+
 static void check_window(XrCheck *c, const XrWindow *w, bool pool) {
   for (uint32_t i = 0; i < 2; i++) {
     if (w->kernel[i] == 0 || w->stride[i] == 0 || w->dilation[i] == 0)
@@ -105,8 +113,7 @@ static int64_t window_count(XrCheck *c, const XrWindow *w, uint32_t i, int64_t s
     return XR_UNKNOWN;
   if (same)
     return (size + w->stride[i] - 1) / w->stride[i];
-  int64_t reach = (int64_t)(w->kernel[i] - 1) * w->dilation[i] + 1,
-          padded = size + w->before[i] + w->after[i];
+  int64_t reach = reach_of(w, i), padded = size + w->before[i] + w->after[i];
   if (padded < reach)
     return xr_fail(c, "a window of %lld elements in an image of %lld", (long long)reach,
                    (long long)padded);
@@ -118,8 +125,7 @@ static int64_t spread(XrCheck *c, const XrWindow *w, uint32_t i, int64_t size) {
     return XR_UNKNOWN;
   if (w->adjust[i] >= w->stride[i])
     xr_fail(c, "an adjustment of %u with a stride of %u", w->adjust[i], w->stride[i]);
-  int64_t reach = (int64_t)(w->kernel[i] - 1) * w->dilation[i] + 1,
-          full = (size - 1) * w->stride[i] + reach + w->adjust[i],
+  int64_t full = (size - 1) * w->stride[i] + reach_of(w, i) + w->adjust[i],
           out = full - w->before[i] - w->after[i];
   if (out <= 0)
     xr_fail(c, "padding takes all of the result");
@@ -142,10 +148,7 @@ static void check_filter(XrCheck *c, const XrNode *n, int64_t channels) {
   need_rank(c, n->inputs[1], 4, "the filter");
   for (uint32_t i = 0; i < 4; i++)
     need_dim(c, n->inputs[1], i, dims[i], "the filter");
-  if (n->inputs[2] == XR_NONE)
-    return;
-  need_rank(c, n->inputs[2], 1, "the bias");
-  need_dim(c, n->inputs[2], 0, out, "the bias");
+  check_bias(c, n, out);
 }
 
 static void convolution_shape(XrCheck *c, const XrNode *n, XrShape *out) {
@@ -176,6 +179,8 @@ static void pool_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   check_window(c, w, true);
   if (n->kind == XR_AvgPooling2d && (w->dilation[0] != 1 || w->dilation[1] != 1))
     xr_fail(c, "a dilation");
+  if (n->kind == XR_ArgMaxPooling2d && w->kernel[0] == 1 && w->kernel[1] == 1)
+    xr_fail(c, "windows of one element");
   if (c->fault)
     return;
   *out = *x;
@@ -342,13 +347,7 @@ static void binary_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   broadcast(c, shape_of(c, n->inputs[0]), shape_of(c, n->inputs[1]), 0, out);
 }
 
-static void position_shape(XrCheck *c, const XrNode *n, XrShape *out) {
-  if (n->window.kernel[0] == 1 && n->window.kernel[1] == 1)
-    xr_fail(c, "windows of one element");
-  pool_shape(c, n, out);
-}
-
-static void shape_by_form(XrCheck *c, const XrNode *n, XrShape *out) {
+void xr_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   typedef void FormFn(XrCheck *, const XrNode *, XrShape *);
   static FormFn *const shapes[] = {
       [XR_FORM_UNARY] = unary_shape,
@@ -356,7 +355,7 @@ static void shape_by_form(XrCheck *c, const XrNode *n, XrShape *out) {
       [XR_FORM_BINARY] = binary_shape,
       [XR_FORM_PRODUCT] = product_shape,
       [XR_FORM_CONVOLUTION] = convolution_shape,
-      [XR_FORM_POSITION] = position_shape,
+      [XR_FORM_POSITION] = pool_shape,
       [XR_FORM_POOL] = pool_shape,
       [XR_FORM_RESIZE] = resize_shape,
       [XR_FORM_TRANSPOSE] = transpose_shape,
@@ -365,15 +364,7 @@ static void shape_by_form(XrCheck *c, const XrNode *n, XrShape *out) {
       [XR_FORM_PAD] = pad_shape,
       [XR_FORM_JOIN] = join_shape,
   };
-  XrForm form = xr_form(n->kind);
-  if (form < COUNT_OF(shapes) && shapes[form])
-    shapes[form](c, n, out);
-  else
-    xr_fail(c, "a kind that is not known");
-}
-
-void xr_shape(XrCheck *c, const XrNode *n, XrShape *out) {
-  shape_by_form(c, n, out);
+  shapes[xr_form(n->kind)](c, n, out);
   for (uint32_t i = 0; i < out->rank; i++)
     if (out->dims[i] > XR_SIZE_MAX)
       xr_fail(c, "dim %u of the result is %lld", i, (long long)out->dims[i]);

@@ -70,8 +70,7 @@ static bool joins_maker(const XrGraph *x, const XrNode *n, const Life *in) {
   if (n->kind != XR_Clamp || !in->maker || in->uses != 1)
     return false;
   uint32_t kind = x->nodes[in->maker - 1].kind;
-  return xr_form(kind) == XR_FORM_CONVOLUTION || xr_form(kind) == XR_FORM_PRODUCT ||
-         xr_form(kind) == XR_FORM_POOL || kind == XR_Clamp;
+  return xr_has(kind, XR_WEIGHTED) || xr_form(kind) == XR_FORM_POOL || kind == XR_Clamp;
 }
 
 /* Whether the result of n takes the place of an operand. */

@@ -137,10 +137,14 @@ Status kern_constant_pad_nd(Kernel *k) {
     tensor_store(&value, 0, k->args[2].f);
   else
     tensor_store_int(&value, 0, k->args[2].i);
-  move_fill(element, out->data, &storage, tensor_numel(out));
-  bool any = true; /* offsets are only all in bounds when there is something to move */
-  for (uint32_t i = 0; i < self->rank; i++)
+  /* Offsets are only all in bounds when there is something to move. */
+  bool any = true, whole = true;
+  for (uint32_t i = 0; i < self->rank; i++) {
     any &= inner[i] > 0;
+    whole &= inner[i] == dims[i];
+  }
+  if (!whole)
+    move_fill(element, out->data, &storage, tensor_numel(out));
   if (any)
     move_elements(element, self->rank, inner, dst, src);
   return STATUS_OK;

@@ -93,7 +93,9 @@ static void values(void **state) {
        {.argument = 2, .dtype = DTYPE_I64}},
       {"dim 0 of argument 0 is 3, and of value 0 2", {UNARY}, {.argument = 1, .dim = 3}},
       {"dim 0 of argument 0 is 1, and of value 0 2", {UNARY}, {.argument = 1, .dim = 1}},
-      {"dim 0 of its result is 2, and of argument 1 1", {UNARY}, {.argument = 2, .dim = 1}},
+      {"dim 0 of argument 1 is 1, and what is computed for it 2",
+       {UNARY},
+       {.argument = 2, .dim = 1}},
       {NULL, {UNARY}, {.argument = 2, .dim = XR_UNKNOWN}},
       {"nothing computes argument 1", {.values = UNARY_VALUES}, {0}},
   };

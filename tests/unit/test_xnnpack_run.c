@@ -364,6 +364,30 @@ static void position_nodes(void **state) {
   expect(&padded, (const double[]){1 + 4, 1 + 9}, 2, "ArgMaxPooling2d");
 }
 
+/* Maxima pass over NaN, and a slope is for what is below zero alone. */
+static void special_values(void **state) {
+  static const float square[] = {NAN, 1, -2, NAN}, line[] = {1, NAN, 2}, x[] = {2, -1},
+                     slopes[] = {INFINITY, 0.5f};
+  Run largest = {.m = {.values = {IN(0, 1, 2, 2, 1), OUT(1, 1, 1, 1, 1)},
+                       .nodes = {{MAXPOOL, {0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 0, 1, 0}}}},
+                 .in = {square}};
+  expect(&largest, (const double[]){1}, 1, "MaxPooling2d");
+  Run position = {.m = {.values = {IN(0, 1, 3, 1, 1),
+                                   TEMP(1, 1, 1, 1),
+                                   {.datatype = 12, SHAPE(1, 1, 1, 1)},
+                                   TEMP(1, 1, 1, 1),
+                                   OUT(1, 1, 1, 1, 1)},
+                        .nodes = {{POSITION, {0, 0, 0, 0, 3, 1, 0, 1, 2, 0}},
+                                  {18, {2, 3, 0}},
+                                  {ADD, {3, 1, 4, 0}}}},
+                  .in = {line}};
+  expect(&position, (const double[]){2 + 2}, 1, "ArgMaxPooling2d");
+  Run slope = {
+      .m = {.values = {IN(0, 1, 2), IN(1, 1, 2), OUT(2, 1, 2)}, .nodes = {{31, {0, 1, 2, 0}}}},
+      .in = {x, slopes}};
+  expect(&slope, (const double[]){2, -0.5}, 2, "PReLU");
+}
+
 static void mean_and_resize_nodes(void **state) {
   static const float x[] = {1, 10, 2, 20, 3, 30, 6, 60}, line[] = {0, 1};
   Run m = {.m = {.values = {IN(0, 1, 2, 2, 2), OUT(1, 1, 2)}, .nodes = {{GLOBAL, {0, 1, 0}}}},
@@ -532,13 +556,13 @@ static void all_kinds_were_run(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(unary_nodes),        cmocka_unit_test(binary_nodes),
-      cmocka_unit_test(limits_and_halves),  cmocka_unit_test(conversion),
-      cmocka_unit_test(product_nodes),      cmocka_unit_test(move_nodes),
-      cmocka_unit_test(join_nodes),         cmocka_unit_test(pool_nodes),
-      cmocka_unit_test(position_nodes),     cmocka_unit_test(mean_and_resize_nodes),
-      cmocka_unit_test(convolution_nodes),  cmocka_unit_test(sizes_and_memory),
-      cmocka_unit_test(all_kinds_were_run),
+      cmocka_unit_test(unary_nodes),       cmocka_unit_test(binary_nodes),
+      cmocka_unit_test(limits_and_halves), cmocka_unit_test(conversion),
+      cmocka_unit_test(product_nodes),     cmocka_unit_test(move_nodes),
+      cmocka_unit_test(join_nodes),        cmocka_unit_test(pool_nodes),
+      cmocka_unit_test(position_nodes),    cmocka_unit_test(mean_and_resize_nodes),
+      cmocka_unit_test(convolution_nodes), cmocka_unit_test(sizes_and_memory),
+      cmocka_unit_test(special_values),    cmocka_unit_test(all_kinds_were_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

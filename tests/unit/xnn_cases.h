@@ -4,6 +4,7 @@
 
 #include "xnn_maker.h"
 
+#include "backends/backend.h"
 #include "backends/xnnpack/check.h"
 
 /* What is changed after the blob was made. */
@@ -44,10 +45,7 @@ static inline const char *verdict(const Case *c, Arena *arena) {
     call.data_count = 0;
   if (s->short_data)
     ((DelegateData *)(uintptr_t)call.data)->size--;
-  XrGraph x;
-  XrCheck check;
-  const char *fault = xr_read(call.blob, call.blob_size, arena, &x);
-  return fault ? fault : xr_check(&check, &x, &call, arena);
+  return reader_xnnpack.check(&call, arena);
 }
 
 static inline void try_cases(const Case *cases, size_t count) {
