@@ -34,8 +34,8 @@ typedef struct Carried {
   Size sizes[MAX_RANK];
   Keeping kept; /* each iteration hands the state on as it is: the loop does not carry it */
   bool collects;
-  TypeId row; /* of collected tensors, 0 = not known yet; of a state that begins in another type than
-                 it has before the loop */
+  TypeId row; /* of collected tensors, 0 = not known yet; of a state that begins in another type
+                 than it has before the loop */
 } Carried;
 
 typedef struct Attempt {
@@ -186,9 +186,8 @@ static bool is_unset(const Attempt *a, uint32_t k, ValueId next) {
   const Graph *g = a->im->g;
   const RunLoop *loop = a->loop;
   const Onnx__ValueInfoProto *input = loop->body->input[(loop->numbered ? 2 : 0) + k];
-  bool runs =
-      !a->condition && (a->trip.kind == ARG_NONE ||
-                        (a->trip.kind == ARG_INT && sym_lower(&g->syms, a->trip.i) >= 1));
+  bool runs = !a->condition && (a->trip.kind == ARG_NONE ||
+                                (a->trip.kind == ARG_INT && sym_lower(&g->syms, a->trip.i) >= 1));
   for (uint32_t i = 0; i < value_rank(g, next); i++)
     runs &= !loop_is_inner(&g->syms, value_dim(g, next, i), a->symbols);
   return runs && loop_reads(loop->body, onnx_text(input->name)) == 0;
@@ -314,6 +313,21 @@ static bool check_kept(Attempt *a, Carried *s, ValueId now, ValueId next) {
   return changes || s->kept == KEPT;
 }
 
+/* The state begins in the type of `next`, in the next attempt; else that is an error. */
+static void change_type(Attempt *a, uint32_t k, ValueId next) {
+  Graph *g = a->im->g;
+  Carried *s = &a->states[k];
+  const Type *from = value_type(g, a->values[k]), *to = value_type(g, next);
+  if (s->row || !(is_same_number(g, s->init, next) || is_unset(a, k, next))) {
+    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
+                "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
+                dtype_name((DType)from->dtype), from->rank, dtype_name((DType)to->dtype), to->rank);
+    return;
+  }
+  s->row = value_get(g, next)->type;
+  a->narrow = true;
+}
+
 static void check_state(Attempt *a, uint32_t k, Binding binding) {
   Graph *g = a->im->g;
   Carried *s = &a->states[k];
@@ -333,15 +347,7 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
     return;
   const Type *now = value_type(g, a->values[k]), *next = value_type(g, binding.value);
   if (now->dtype != next->dtype || now->rank != next->rank) {
-    if (!s->row && (is_same_number(g, s->init, binding.value) || is_unset(a, k, binding.value))) {
-      s->row = value_get(g, binding.value)->type;
-      a->narrow = true;
-      return;
-    }
-    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
-                "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
-                dtype_name((DType)now->dtype), now->rank, dtype_name((DType)next->dtype),
-                next->rank);
+    change_type(a, k, binding.value);
     return;
   }
   for (uint32_t i = 0; i < now->rank && import_ok(a->im); i++)
