@@ -102,7 +102,7 @@ NodeId region_outermost_loop(const Graph *g, const Regions *r, NodeId n, NodeId 
   NodeId found = 0;
   if (!r->any || n == NODE_OUTPUT)
     return 0;
-  for (NodeId scope = region_of_argument(g, r, n, 0); scope && scope != outer;
+  for (NodeId scope = region_of_argument(g, r, n, 0); scope && !region_within(r, outer, scope);
        scope = around(r, scope))
     if (node_cget(g, scope)->op == OP_LOOP)
       found = scope;

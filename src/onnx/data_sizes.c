@@ -1,6 +1,7 @@
 /* See data_sizes.h. */
 #include "onnx/data_sizes.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "ir/match.h"
@@ -87,13 +88,9 @@ static bool into_part(const Graph *g, NodeId n, Element *e) {
   return false;
 }
 
-/* A scalar, a vector of known length, or a single element. */
 static bool is_list(const Graph *g, ValueId v) {
   const Type *t = value_type(g, v);
-  bool single = true;
-  for (uint32_t i = 0; i < t->rank; i++)
-    single &= t->dims[i] == 1;
-  return single || (t->rank == 1 && sym_is_const(t->dims[0]));
+  return value_is_single(g, v) || (t->rank == 1 && sym_is_const(t->dims[0]));
 }
 
 /* sum(mask) is how many rows nonzero(mask) has: exporters give values that are assigned through a
@@ -174,6 +171,64 @@ static bool at_least_one(const Graph *g, ValueId v) {
     n = value_def(g, node_value(g, n, 0));
   }
   return false;
+}
+
+/* --- how far apart two numbers are --- */
+
+/* A number as another one and what is added to it. */
+typedef struct Height {
+  ValueId base;
+  double plus;
+} Height;
+
+/* Through sums with whole numbers, and views and copies to another type of one element: exporters
+ * count in floats as well. A float that is no whole number, or one too large for a step of 1, does
+ * not matter: the size that is read is checked against its bound in each call. */
+static Height height_of(const Graph *g, ValueId v) {
+  Height h = {.base = v};
+  double number;
+  for (uint32_t depth = 0; depth < DEPTH_MAX; depth++) {
+    NodeId n = value_def(g, h.base);
+    OpId op = n ? node_cget(g, n)->op : OP_NONE;
+    if (match_with_number(g, h.base, OP_ADD_TENSOR, &v, &number) && number == rint(number)) {
+      h.plus += number;
+      h.base = v;
+    } else if ((op == OP_TO_COPY || op == OP_SELECT_COPY_INT ||
+                (op != OP_NONE && op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE)) &&
+               value_is_single(g, node_value(g, n, 0))) {
+      h.base = node_value(g, n, 0);
+    } else {
+      break;
+    }
+  }
+  return h;
+}
+
+static bool span_below(const Graph *g, ValueId from, ValueId to, uint32_t depth, double *most) {
+  Height low = height_of(g, from), high = height_of(g, to);
+  if (low.base == high.base) {
+    *most = high.plus - low.plus;
+    return true;
+  }
+  NodeId n = depth ? match_op(g, high.base, OP_MINIMUM) : 0;
+  bool found = false;
+  for (uint32_t i = 0; n && i < 2; i++) {
+    double span;
+    if (!span_below(g, from, node_value(g, n, i), depth - 1, &span))
+      continue;
+    *most = found ? fmin(*most, span + high.plus) : span + high.plus;
+    found = true;
+  }
+  return found;
+}
+
+bool span_most(Import *im, ValueId from, ValueId to, int64_t *most) {
+  enum { MINIMA_MAX = 4 };
+  double span;
+  if (!import_ok(im) || !span_below(im->g, from, to, MINIMA_MAX, &span) || span > INT32_MAX)
+    return false;
+  *most = int_clamped(span, 0, INT32_MAX);
+  return true;
 }
 
 /* --- reading --- */

@@ -18,6 +18,9 @@ ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what);
 bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims *shape);
 /* The smaller one of that and of `most`, which follows from the operands. */
 int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most);
+/* The most that `to` is above `from`, or 0, where how they are computed tells it: min(from + 1, a)
+ * is at most 1 above. Both have one element. */
+bool span_most(Import *im, ValueId from, ValueId to, int64_t *most);
 /* A scalar tensor as a size of at most `most`, read while running unless it is known. */
 SymInt data_size(Import *im, ValueId scalar, int64_t most);
 /* The positions of the elements of x that are not zero, a row each. Of one tensor they are found

@@ -434,6 +434,36 @@ CASES += [
              body = l (int64 t, bool c, int64 i, int64 step, float[2] s) => (bool k, int64 j, int64 step2, float[2] r, float[2] z) {
              j = Add(i, step) step2 = Add(step, step) k = Less(j, m) f = Cast<to = 1>(i) r = Add(s, f) z = Neg(r) }>""",
          [[floats(2)]], rows="?"),
+    # A flag without and with a dim of 1, as PaddlePaddle's exporter writes them, from two branches and in the state of a loop.
+    Case("if-flag-ranks", "float[2] x, bool c, bool d", "float[2] y", """
+         f = If (c) <then_branch = t () => (bool p) { p = Constant<value = bool {1}>() },
+                     else_branch = e () => (bool q) { o = Constant<value_ints = [0]>() i = Cast<to = 7>(d) j = Add(i, o) q = Cast<to = 9>(j) }>
+         g = Not(f) h = Cast<to = 1>(g) y = Add(x, h)""",
+         [[floats(2), flag(c), flag(d)] for c, d in ((True, False), (False, True), (False, False))]),
+    Case("loop-flag-ranks", "float[2,3] x, float most, int64 steps", "float[2,3] y, bool z", TRUE + """
+         p0 = Constant<value = bool {0}>()
+         y, z = Loop (steps, t, x, p0) <body = b (int64 i, bool c, float[2,3] a, bool p) => (bool k, float[2,3] r, bool q) {
+             k = Identity(c) r = Add(a, a) m = ReduceMax<keepdims = 0>(r) o = Constant<value_ints = [1]>() over = Greater(m, most)
+             f = If (over) <then_branch = t1 () => (bool u) { u = Constant<value = bool {1}>() },
+                            else_branch = e1 () => (bool v) { h = Constant<value_ints = [0]>() n = Cast<to = 7>(p) g = Add(n, h) v = Cast<to = 9>(g) }>
+             l = Cast<to = 7>(f) w = Sub(o, l) q = Cast<to = 9>(w) }>""",
+         [[floats(2, 3), real(m), whole(n)] for m, n in ((100, 3), (-100, 4), (3, 5))]),
+    # A variable that has no value before the loop.
+    Case("loop-unset-state", "float[2] x, int64 most", "float[1,2] y, float[2] z", TRUE + """
+         n = Constant<value_int = 700>() none = Constant<value_float = 0.0>() i0 = Constant<value_int = 0>()
+         u, y, z = Loop (n, t, i0, none, x) <body = b (int64 i, bool c, int64 j, float v, float[2] s) => (bool k, int64 l, float w, float[2] r) {
+             o = Constant<value_int = 1>() a = Constant<value_ints = [0]>() l = Add(j, o) k = Less(l, most) r = Neg(s) w = Unsqueeze(r, a) }>""",
+         [[floats(2), whole(n)] for n in (3, 1, 6)]),
+    # x[:, i:i + 1] = v with a counter that passes through floats: the range has one element at most, whatever i is.
+    Case("loop-set-column", "float[2,6] x, int64 most", "float[2,6] y", TRUE + """
+         n = Constant<value_int = 700>() i0 = Constant<value_int = 0>()
+         u, y = Loop (n, t, i0, x) <body = b (int64 i, bool c, int64 j, float[2,6] s) => (bool k, int64 l, float[2,6] r) {
+             o = Constant<value_float = 1.0>() f = Cast<to = 1>(j) g = Add(f, o) l = Cast<to = 7>(g) k = Less(l, most)
+             one = Constant<value_ints = [1]>() two = Constant<value_ints = [1,-1]>() rows = Constant<value_ints = [2,1]>() zero = Constant<value_ints = [0]>()
+             b0 = Reshape(j, one) b1 = Reshape(l, one) size = Constant<value_ints = [6]>() b2 = Min(size, b1) part = Slice(s, b0, b2, one)
+             e = Exp(part) d0 = Squeeze(b0) d1 = Squeeze(b2) by = Squeeze(one) at = Range(d0, d1, by) row = Reshape(at, two) index = Tile(row, rows)
+             r = ScatterElements<axis = 1>(s, index, e) }>""",
+         [[floats(2, 6), whole(n)] for n in (3, 1, 6)]),
 ]
 
 

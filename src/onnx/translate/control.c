@@ -128,6 +128,13 @@ static void bind_joined(Import *im, const Binding *results, uint32_t count, Valu
   }
 }
 
+/* Two ranks of one element and one type. */
+static bool same_but_rank(Import *im, ValueId a, ValueId b) {
+  const Type *s = vt(im, a), *t = vt(im, b);
+  return s->dtype == t->dtype && s->rank != t->rank && value_is_single(im->g, a) &&
+         value_is_single(im->g, b);
+}
+
 static bool same_types(Import *im, const Pairs *pairs) {
   for (uint32_t i = 0; i < pairs->count; i++) {
     const Type *a = vt(im, pairs->values[0][i]), *b = vt(im, pairs->values[1][i]);
@@ -233,10 +240,28 @@ static void report_branches(Import *im, const Branch *branches, uint32_t count) 
   control_poison(im);
 }
 
-static void join_results(Import *im, const Branch *branches, uint32_t count) {
+/* Exporters write a flag as a scalar in one branch and as a vector of one element in the other; the
+ * lower rank becomes the higher one. */
+static void level_ranks(Import *im, const Pairs *pairs, NodeId middle) {
+  for (uint32_t i = 0; i < pairs->count && import_ok(im); i++) {
+    ValueId a = pairs->values[0][i], b = pairs->values[1][i];
+    uint32_t low = value_rank(im->g, a) < value_rank(im->g, b) ? 0 : 1;
+    Dims shape = shape_of(im, low ? a : b);
+    if (!same_but_rank(im, a, b))
+      continue;
+    im->b.before = low ? 0 : middle;
+    pairs->values[low][i] = ex_view_as(im, low ? b : a, &shape);
+    im->b.before = 0;
+  }
+}
+
+static void join_results(Import *im, const Branch *branches, uint32_t count, NodeId middle) {
   Pairs pairs;
   Binding *results[] = {branches[0].results, branches[1].results};
-  if (!collect_pairs(im, results, count, &pairs) || !same_types(im, &pairs))
+  if (!collect_pairs(im, results, count, &pairs))
+    return;
+  level_ranks(im, &pairs, middle);
+  if (!same_types(im, &pairs))
     return;
   ValueId first = build(&im->b, OP_ENDIF, A_VALS(pairs.values[0], pairs.count),
                         A_VALS(pairs.values[1], pairs.count));
@@ -245,17 +270,18 @@ static void join_results(Import *im, const Branch *branches, uint32_t count) {
 
 /* --- a branch that gives another rank --- */
 
-/* The first output of one element type and two ranks; false when there is none, or an output of two
- * element types. */
+/* The first output of one element type and two ranks, and not of one element; false when there is
+ * none, or an output of two element types. */
 static bool find_two_ranks(Import *im, const Pairs *pairs, uint32_t *at) {
   bool found = false;
   for (uint32_t i = 0; i < pairs->count; i++) {
     const Type *a = vt(im, pairs->values[0][i]), *b = vt(im, pairs->values[1][i]);
     if (a->dtype != b->dtype)
       return false;
-    if (a->rank != b->rank && !found)
+    bool two = a->rank != b->rank && !same_but_rank(im, pairs->values[0][i], pairs->values[1][i]);
+    if (two && !found)
       *at = i;
-    found |= a->rank != b->rank;
+    found |= two;
   }
   return found;
 }
@@ -309,7 +335,7 @@ static void run_branches(Import *im, ValueId condition, const Onnx__GraphProto *
   uint32_t bad = branches[0].fits ? 1 : 0;
   if (branches[0].fine && branches[1].fine &&
       !drop_other_rank(im, begin, middle, branches, count, constraints, &bad)) {
-    join_results(im, branches, count);
+    join_results(im, branches, count, middle);
   } else if (branches[1 - bad].fine && !branches[bad].fits) {
     fail_branch(im, begin, middle, &branches[bad], bad == 1);
     for (uint32_t i = 0; i < count && import_ok(im); i++)

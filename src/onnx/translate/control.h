@@ -69,6 +69,8 @@ typedef struct RunLoop {
  * failed. The declared shape of an output of the current node bounds what nothing else does. */
 bool loop_build(Import *im, const RunLoop *loop, ValueId *results);
 
+/* How often the nodes, the subgraphs of these and the outputs read a name. */
+size_t loop_reads(const Onnx__GraphProto *graph, StrView name);
 /* Makes scan outputs of the states that are lists to which each step appends (loop_list.c). */
 void loop_lists(Import *im, RunLoop *run);
 /* The outputs of the node after loop_lists. */

@@ -90,11 +90,22 @@ static bool range_sound(Import *im) {
   return import_ok(im);
 }
 
+/* The greatest length of a range of integers that data decide: what --bound says, and what follows
+ * from a start and a limit that have one origin. */
+static bool range_most(Import *im, ValueId start, ValueId limit, ValueId delta, int64_t *most) {
+  int64_t step, span;
+  if (!dtype_is_int(ex_dtype(im, start)) || !one_const(im, delta, &step) || step <= 0 ||
+      !span_most(im, start, limit, &span))
+    return out_bound(im, 0, 0, most);
+  *most = out_bound_below(im, 0, 0, span / step + (span % step != 0));
+  return true;
+}
+
 /* Length of a range that data decide: the same formula, in the type that the runtime computes. */
 static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, SymInt *n) {
   DType dtype = ex_dtype(im, start);
   int64_t most;
-  if (!out_bound(im, 0, 0, &most)) {
+  if (!range_most(im, start, limit, delta, &most)) {
     fail_unbounded(im, 0, 1, "the length of the range");
     return false;
   }

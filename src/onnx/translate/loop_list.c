@@ -4,15 +4,14 @@
  * while running. */
 #include "onnx/translate/control.h"
 
-/* How often the nodes, and the subgraphs of these, read a name. */
-static size_t reads(const Onnx__GraphProto *graph, StrView name) {
+size_t loop_reads(const Onnx__GraphProto *graph, StrView name) {
   size_t count = 0;
   for (size_t i = 0; i < graph->n_node; i++) {
     const Onnx__NodeProto *n = graph->node[i];
     for (size_t k = 0; k < n->n_input; k++)
       count += sv_eq(onnx_text(n->input[k]), name);
     for (size_t k = 0; k < n->n_attribute; k++)
-      count += n->attribute[k]->g ? reads(n->attribute[k]->g, name) : 0;
+      count += n->attribute[k]->g ? loop_reads(n->attribute[k]->g, name) : 0;
   }
   for (size_t i = 0; i < graph->n_output; i++)
     count += graph->output[i] && sv_eq(onnx_text(graph->output[i]->name), name);
@@ -23,8 +22,8 @@ static size_t reads(const Onnx__GraphProto *graph, StrView name) {
  */
 static const Onnx__NodeProto *appending(const Onnx__GraphProto *body, uint32_t k) {
   const Onnx__ValueInfoProto *before = body->input[2 + k], *after = body->output[1 + k];
-  if (!before || !after || reads(body, onnx_text(before->name)) != 1 ||
-      reads(body, onnx_text(after->name)) != 1)
+  if (!before || !after || loop_reads(body, onnx_text(before->name)) != 1 ||
+      loop_reads(body, onnx_text(after->name)) != 1)
     return NULL;
   for (size_t i = 0; i < body->n_node; i++) {
     const Onnx__NodeProto *n = body->node[i];

@@ -34,7 +34,8 @@ typedef struct Carried {
   Size sizes[MAX_RANK];
   Keeping kept; /* each iteration hands the state on as it is: the loop does not carry it */
   bool collects;
-  TypeId row; /* of collected tensors, 0 = not known yet */
+  TypeId row; /* of collected tensors, 0 = not known yet; of a state that begins in another type
+                 than it has before the loop */
 } Carried;
 
 typedef struct Attempt {
@@ -170,6 +171,43 @@ static void begin_collecting(Attempt *a, uint32_t k) {
   s->init = ex_full(im, (DType)row->dtype, dims, row->rank + 1, 0);
 }
 
+/* --- states that begin otherwise --- */
+
+/* A flag or number that begins as a scalar and comes out of the body as a vector of one element, as
+ * exporters write them, begins as that vector. */
+static bool is_same_number(const Graph *g, ValueId init, ValueId next) {
+  return value_dtype(g, init) == value_dtype(g, next) && value_is_single(g, init) &&
+         value_is_single(g, next);
+}
+
+/* Does no iteration read the state, and one that surely runs write it? Exporters make such states
+ * of variables that have no value before the loop; they stand there as some number. */
+static bool is_unset(const Attempt *a, uint32_t k, ValueId next) {
+  const Graph *g = a->im->g;
+  const RunLoop *loop = a->loop;
+  const Onnx__ValueInfoProto *input = loop->body->input[(loop->numbered ? 2 : 0) + k];
+  bool runs = !a->condition && (a->trip.kind == ARG_NONE ||
+                                (a->trip.kind == ARG_INT && sym_lower(&g->syms, a->trip.i) >= 1));
+  for (uint32_t i = 0; i < value_rank(g, next); i++)
+    runs &= !loop_is_inner(&g->syms, value_dim(g, next, i), a->symbols);
+  return runs && loop_reads(loop->body, onnx_text(input->name)) == 0;
+}
+
+/* In the type that an iteration gives it. */
+static void begin_typed(Attempt *a, uint32_t k) {
+  Carried *s = &a->states[k];
+  ValueId given = a->loop->states[k].value;
+  const Type *t = type_get(a->im->g, s->row);
+  Dims shape = {.rank = t->rank};
+  DType dtype = (DType)t->dtype;
+  bool single = value_is_single(a->im->g, given) && value_dtype(a->im->g, given) == dtype;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    shape.d[i] = t->dims[i];
+    single &= t->dims[i] == 1;
+  }
+  s->init = single ? ex_view_as(a->im, given, &shape) : ex_filled(a->im, dtype, &shape, 0);
+}
+
 /* --- one attempt --- */
 
 /* The state as the iterations see it. */
@@ -190,8 +228,10 @@ static void begin(Attempt *a) {
   ValueId *inits = ARENA_ARRAY(&im->scratch, ValueId, a->count + 1);
   uint32_t known = 0;
   for (uint32_t k = 0; k < a->count && import_ok(im); k++) {
-    if (a->states[k].collects && a->states[k].row)
+    if (a->states[k].row && a->states[k].collects)
       begin_collecting(a, k);
+    else if (a->states[k].row)
+      begin_typed(a, k);
     if (is_carried(&a->states[k]))
       inits[known++] = a->states[k].init;
   }
@@ -273,6 +313,21 @@ static bool check_kept(Attempt *a, Carried *s, ValueId now, ValueId next) {
   return changes || s->kept == KEPT;
 }
 
+/* The state begins in the type of `next`, in the next attempt; else that is an error. */
+static void change_type(Attempt *a, uint32_t k, ValueId next) {
+  Graph *g = a->im->g;
+  Carried *s = &a->states[k];
+  const Type *from = value_type(g, a->values[k]), *to = value_type(g, next);
+  if (s->row || !(is_same_number(g, s->init, next) || is_unset(a, k, next))) {
+    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
+                "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
+                dtype_name((DType)from->dtype), from->rank, dtype_name((DType)to->dtype), to->rank);
+    return;
+  }
+  s->row = value_get(g, next)->type;
+  a->narrow = true;
+}
+
 static void check_state(Attempt *a, uint32_t k, Binding binding) {
   Graph *g = a->im->g;
   Carried *s = &a->states[k];
@@ -292,10 +347,7 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
     return;
   const Type *now = value_type(g, a->values[k]), *next = value_type(g, binding.value);
   if (now->dtype != next->dtype || now->rank != next->rank) {
-    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
-                "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
-                dtype_name((DType)now->dtype), now->rank, dtype_name((DType)next->dtype),
-                next->rank);
+    change_type(a, k, binding.value);
     return;
   }
   for (uint32_t i = 0; i < now->rank && import_ok(a->im); i++)
