@@ -125,6 +125,16 @@ static bool domain_known(StrView domain) {
   return false;
 }
 
+/* Of ONNX Runtime's blocked layout, which its optimizer chooses for the CPU that it runs on: such a
+ * file is for that CPU alone. */
+static void note_blocked_layout(Diag *d, const Unsupported *u) {
+  if (!sv_eq_str(u->domain, "com.microsoft.nchwc"))
+    return;
+  diag_note(d, "ONNX Runtime wrote this file for the CPU that it ran on");
+  diag_hint(
+      d, "take the model before it was optimized, or optimize it with ORT_ENABLE_EXTENDED at most");
+}
+
 static void note_reason(Diag *d, const Unsupported *u) {
   for (size_t i = 0; i < COUNT_OF(out_of_reach); i++)
     if (sv_eq_str(u->domain, out_of_reach[i].domain) && sv_eq_str(u->op, out_of_reach[i].name))
@@ -156,6 +166,7 @@ static void report_unsupported(Import *im) {
     if (u->opset)
       note_versions(d, u);
     note_reason(d, u);
+    note_blocked_layout(d, u);
     hint_nearest(d, u);
     (void)diag_end(d);
   }

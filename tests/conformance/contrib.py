@@ -115,7 +115,7 @@ def product_cases():
     for op, relu in (("NhwcConv", False), ("NhwcFusedConv", True)):
         def conv_nhwc(x, w, c, relu=relu):
             import torch
-            y = torch.conv2d(torch.tensor(x).permute(0, 3, 1, 2), torch.tensor(w), torch.tensor(c), padding=1)
+            y = torch.conv2d(torch.tensor(x).permute(0, 3, 1, 2), torch.tensor(w if relu else w.transpose(0, 3, 1, 2)), torch.tensor(c), padding=1)
             return [(torch.relu(y) if relu else y).permute(0, 2, 3, 1).contiguous().numpy()]
         yield Case(op, op, "x w c", {"x": normal(1, 5, 6, 3)}, {"w": normal(4, 3, 3, 3), "c": normal(4)}, reference=conv_nhwc, pads=[1, 1, 1, 1],
                    **({"activation": "Relu"} if relu else {}))
@@ -430,6 +430,12 @@ def other_cases():
                "b": np.abs(normal(1, 4, 2))}, **two)
     yield Case("CausalConvWithState", "CausalConvWithState", "x w c s", {"x": normal(2, 3, 6), "s": normal(2, 3, 3)},
                {"w": normal(3, 1, 4), "c": normal(3)}, out=(F32, F32), activation="silu")
+    def grouped(x, w):
+        import torch
+        y = torch.conv2d(torch.tensor(x).permute(0, 3, 1, 2), torch.tensor(w.transpose(0, 3, 1, 2)), stride=(2, 1), groups=2)
+        return [y.permute(0, 2, 3, 1).contiguous().numpy()]
+    yield Case("NhwcConv_groups", "NhwcConv", "x w", {"x": normal(2, 7, 6, 4)}, {"w": normal(6, 3, 2, 2)}, reference=grouped, kernel_shape=[3, 2],
+               strides=[2, 1], group=2)
 
 
 def expected(case, feed, path):

@@ -370,6 +370,11 @@ def region_cases():
     # As tf2onnx writes Range of com.microsoft.
     yield TextCase("operator_sets_that_are_not_imported", """<ir_version: 9, opset_import: ["" : 17]> sets (float[2,3] x) => (float[2,3] y, float[2,3] z) {
         y = com.microsoft.Gelu(x) z = ai.onnx.ml.Scaler <offset = [0.5], scale = [2.0]> (y) }""", [{"x": own.standard_normal((2, 3), dtype=np.float32)}])
+    # Versions 7 to 13 train where more than one output is named, as TorchScript writes standardized weights.
+    parts = {k: np.abs(own.standard_normal(3, dtype=np.float32)) for k in "sbmv"}
+    for version in (7, 13):
+        yield Case(f"BatchNormalization_training_{version}", "BatchNormalization", ["x", *parts], {"x": own.standard_normal((2, 3, 4), dtype=np.float32)},
+                   parts, outputs=5, opset=version, momentum=0.7)
 
 
 def half_cases():

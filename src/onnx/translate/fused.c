@@ -111,17 +111,25 @@ void translate_fused_conv(Import *im) {
   out(im, 0, activate_by_list(im, sum ? ex_add(im, y, sum) : y));
 }
 
-/* NhwcConv, NhwcFusedConv: channels last in x and y, not in the weight. */
-void translate_nhwc_conv(Import *im) {
+/* Channels last in x, in what is added and in y. */
+static void channels_last_conv(Import *im, bool weight_too) {
   ValueId x = in_required(im, 0), w = in_required(im, 1), bias = in(im, 2), sum = in(im, 3);
   if (ex_rank(im, x) < 3 || ex_rank(im, w) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
                 ex_rank(im, w));
   uint32_t last = ex_rank(im, x) - 1;
+  if (weight_too)
+    w = ex_move_dim(im, w, last, 1);
   ValueId y =
       ex_move_dim(im, window_convolution(im, ex_move_dim(im, x, last, 1), w, bias), 1, last);
   out(im, 0, activate_by_list(im, sum ? ex_add(im, y, sum) : y));
 }
+
+/* Its schema says that weights are as those of Conv, but the optimizer that writes the operator (of
+ * onnxruntime.transformers) and the kernel that computes it, for GPUs, have channels last there,
+ * too. */
+void translate_nhwc_conv(Import *im) { channels_last_conv(im, true); }
+void translate_nhwc_fused_conv(Import *im) { channels_last_conv(im, false); }
 
 /* --- biases --- */
 

@@ -37,13 +37,15 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
           squares = ex_mul(im, centred, centred),
           batch_var = ex_reduce(im, OP_MEAN_DIM, squares, axes, count, false),
           stable = ex_add(im, batch_var, ex_number(im, x, eps)), gain = ex_cast(im, scale, dtype),
-          inverse = ex_mul(im, ex_unary(im, OP_RSQRT, stable), gain),
+          rate = ex_unary(im, OP_RSQRT, stable), inverse = ex_mul(im, rate, gain),
           factor = ex_along_axis(im, inverse, 1, rank),
           shift = ex_along_axis(im, ex_cast(im, bias, dtype), 1, rank);
   ValueId y = ex_add(im, ex_mul(im, centred, factor), shift);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
-  ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var};
+  ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var},
+          saved[] = {batch_mean, rate}; /* of versions below 14, as ONNX Runtime gives them */
   for (uint32_t i = 0; i < 2 && import_ok(im); i++) {
+    out(im, 3 + i, saved[i]);
     ValueId kept = ex_mul(im, running[i], ex_number(im, running[i], momentum)),
             latest = ex_cast(im, fresh[i], ex_dtype(im, running[i])),
             added = ex_mul(im, latest, ex_number(im, latest, 1 - momentum));
@@ -58,8 +60,11 @@ void translate_batch_norm(Import *im) {
     import_fail(im, DIAG_INPUT_RANK, "BatchNormalization needs rank 2 or more, the input has %u",
                 ex_rank(im, x));
   bool each_element = im->opset < 9 && !attr_flag(im, "spatial", true);
-  if ((im->opset >= 14 && attr_flag(im, "training_mode", false)) ||
-      (im->opset < 7 && !attr_flag(im, "is_test", false) && out_wanted(im, 1))) {
+  /* From version 7 to 13 it is the outputs that say what is meant. */
+  bool training = im->opset >= 14
+                      ? attr_flag(im, "training_mode", false)
+                      : out_wanted(im, 1) && !(im->opset < 7 && attr_flag(im, "is_test", false));
+  if (training) {
     if (each_element)
       import_fail(im, DIAG_UNSUPPORTED_FEATURE, "training with spatial=0 is not supported");
     else
