@@ -2,8 +2,6 @@
  * have equal handles. */
 #include "ir/sym_internal.h"
 
-#define MAX_TERMS SYM_MAX_TERMS
-
 static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
 static SymInt handle_of(uint32_t index) { return SYM_BAND + (int64_t)index; }
 
@@ -167,8 +165,8 @@ static SymInt number_of(SymTable *t, int64_t number) {
 typedef struct Sum {
   int64_t constant;
   uint32_t count;
-  SymInt terms[MAX_TERMS];
-  int64_t coefficients[MAX_TERMS];
+  SymInt terms[SYM_MAX_TERMS];
+  int64_t coefficients[SYM_MAX_TERMS];
 } Sum;
 
 static void sum_of(const SymTable *t, SymInt v, Sum *s) {
@@ -207,7 +205,7 @@ static bool sum_add_term(Sum *s, SymInt term, int64_t coefficient) {
     }
     return true;
   }
-  if (s->count == MAX_TERMS)
+  if (s->count == SYM_MAX_TERMS)
     return false;
   memmove(s->terms + i + 1, s->terms + i, (s->count - i) * sizeof *s->terms);
   memmove(s->coefficients + i + 1, s->coefficients + i, (s->count - i) * sizeof *s->coefficients);
@@ -295,10 +293,10 @@ static SymInt monomial(SymTable *t, SymInt *factors, uint32_t count) {
 }
 
 static bool monomial_mul(SymTable *t, SymInt a, SymInt b, SymInt *out) {
-  SymInt factors[2 * MAX_TERMS];
+  SymInt factors[2 * SYM_MAX_TERMS];
   uint32_t count = factors_of(t, a, factors);
   count += factors_of(t, b, factors + count);
-  if (count > MAX_TERMS)
+  if (count > SYM_MAX_TERMS)
     return false;
   *out = monomial(t, factors, count);
   return true;
@@ -341,7 +339,7 @@ SymInt sym_mul(SymTable *t, SymInt a, SymInt b) {
 typedef struct Monomial {
   int64_t coefficient;
   uint32_t count;
-  SymInt factors[MAX_TERMS]; /* sorted */
+  SymInt factors[SYM_MAX_TERMS]; /* sorted */
 } Monomial;
 
 /* The order in which division takes terms: more factors first, then by the factors. What is larger
@@ -411,7 +409,8 @@ static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
   Monomial first = leading(t, &by);
   for (int steps = 0; left.count; steps++) {
     Monomial m = leading(t, &left);
-    if (steps == MAX_TERMS || !monomial_div(&m, &first) || !add_multiple(t, &quotient, &m, &one))
+    if (steps == SYM_MAX_TERMS || !monomial_div(&m, &first) ||
+        !add_multiple(t, &quotient, &m, &one))
       return false;
     m.coefficient = -m.coefficient;
     if (!add_multiple(t, &left, &m, &by))

@@ -168,6 +168,13 @@ static void bound_int(MethodReader *r, int32_t index, int32_t size, int32_t time
     *bound = most + 1;
 }
 
+/* The dim of the result that the first entry of a list of its sizes gives; -1: they do not fit. */
+static int32_t first_sized(OpId op, const PteValue *sizes, const PteValue *out) {
+  bool last = op == OP_UPSAMPLE_NEAREST2D_VEC || op == OP_UPSAMPLE_BILINEAR2D_VEC;
+  int32_t first = (int32_t)out->tensor->rank - (int32_t)sizes->count;
+  return sizes->kind == PTE_INT_LIST && (first == 0 || last) ? first : -1;
+}
+
 /* Ints that give the result of a call its size: argument `at`. */
 static void bound_sizes(MethodReader *r, const PteInstruction *in, OpId op, int at) {
   CallShape shape = call_shape(op);
@@ -179,13 +186,11 @@ static void bound_sizes(MethodReader *r, const PteInstruction *in, OpId op, int 
     return;
   if (op == OP_ARANGE && out->tensor->rank == 1)
     bound_int(r, in->args[at], out->tensor->sizes[0], 1);
-  bool last = op == OP_UPSAMPLE_NEAREST2D_VEC || op == OP_UPSAMPLE_BILINEAR2D_VEC;
-  uint32_t rank = out->tensor->rank, skip = last && sizes->count <= rank ? rank - sizes->count : 0;
-  bool fits = sizes->kind == PTE_INT_LIST && sizes->count + skip == rank,
-       repeats = op == OP_REPEAT && self->kind == PTE_TENSOR && fits &&
+  int32_t first = first_sized(op, sizes, out);
+  bool repeats = op == OP_REPEAT && self->kind == PTE_TENSOR && first == 0 &&
                  self->tensor->rank == sizes->count;
-  for (uint32_t k = 0; fits && (repeats || op != OP_REPEAT) && k < sizes->count; k++)
-    bound_int(r, sizes->indices[k], out->tensor->sizes[skip + k],
+  for (uint32_t k = 0; first >= 0 && (repeats || op != OP_REPEAT) && k < sizes->count; k++)
+    bound_int(r, sizes->indices[k], out->tensor->sizes[(uint32_t)first + k],
               repeats ? self->tensor->sizes[k] : 1);
 }
 
