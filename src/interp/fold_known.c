@@ -237,8 +237,8 @@ static bool truncated(Known *k, SymInt a, SymInt b, SymInt *out) {
   if (sym_lower(t, a) >= 0) {
     *out = sym_floordiv(t, a, b);
   } else {
-    SymInt below = sym_min(t, 0, sym_ceildiv(t, a, b));
-    *out = sym_add(t, sym_max(t, 0, sym_floordiv(t, a, b)), below);
+    SymInt above = sym_max(t, 0, sym_floordiv(t, a, b)); /* made first, as it is written first */
+    *out = sym_add(t, above, sym_min(t, 0, sym_ceildiv(t, a, b)));
   }
   return true;
 }
