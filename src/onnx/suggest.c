@@ -17,8 +17,8 @@ enum {
   NODES_MAX = 20000
 };
 
-/* Sizes that are tried for all dims but batches when the first guess does not fit; the last ones are
- * for sound, a second of which has often 16,000 samples. */
+/* Sizes that are tried for all dims but batches when the first guess does not fit; the last ones
+ * are for sound, a second of which has often 16,000 samples. */
 static const int64_t others[] = {1, 8, 16, 64, 128, 224, 256, 512, 1024, 4096, 16000};
 
 typedef struct Dim {
