@@ -20,6 +20,9 @@
  * place of each other; but XNNPACK packs the weights for each strip. */
 #include "backends/xnnpack/product.h"
 
+static const uint32_t channels_last[] = {0, 2, 3,
+                                         1}; /* of weights: their taps, then the channels */
+
 /* The product of an image [n, h, w, length] and the weights, permuted and seen as [outputs, 1, 1,
  * length]. */
 static void add_product(XnnLowering *l, XnnId image, XnnId weights, XnnId bias, uint32_t outputs,
@@ -144,7 +147,6 @@ static XnnId picking_filter(XnnLowering *l, const Convolution *c) {
 }
 
 static void by_picks(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
-  static const uint32_t channels_last[] = {0, 2, 3, 1};
   XnnId copies[DEPTHWISE_TAPS];
   uint32_t taps = c->kernel[0] * c->kernel[1], channels = taps * c->in_channels;
   if (!xl_ok(l))
@@ -171,7 +173,6 @@ static void by_picks(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, X
 
 static void one_strip(XnnLowering *l, NodeId n, ProductWay way, Windows *w, SymInt batch, XnnId in,
                       XnnId out) {
-  static const uint32_t channels_last[] = {0, 2, 3, 1};
   if (way == BY_ROWS)
     by_rows(l, n, w, batch, in, out);
   else
@@ -253,15 +254,20 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
   return true;
 }
 
-/* A convolution of images whose sizes vary, at most those of in and out. */
-static bool by_varying_product(XnnLowering *l, NodeId n, const Convolution *c, bool floats,
+/* The windows from in to out, with the sizes that these have, at most. */
+static Windows windows_between(const XnnLowering *l, const Convolution *c, const uint32_t before[2],
                                XnnId in, XnnId out) {
   const uint32_t *from = l->x.values[in].dims, *to = l->x.values[out].dims;
-  Windows w = {.c = c,
-               .in = {from[1], from[2]},
-               .out = {to[1], to[2]},
-               .before = {c->padding[0], c->padding[1]}};
-  ProductJob job = {.w = &w, .cpu = l->cpu, .batch = from[0], .floats = floats, .varying = true};
+  return (Windows){
+      .c = c, .in = {from[1], from[2]}, .out = {to[1], to[2]}, .before = {before[0], before[1]}};
+}
+
+/* A convolution of images whose sizes vary. */
+static bool by_varying_product(XnnLowering *l, NodeId n, const Convolution *c, bool floats,
+                               XnnId in, XnnId out) {
+  Windows w = windows_between(l, c, c->padding, in, out);
+  ProductJob job = {
+      .w = &w, .cpu = l->cpu, .batch = l->x.values[in].dims[0], .floats = floats, .varying = true};
   if (xl_plan_product(&job).way == BY_NODE)
     return false;
   by_picks(l, n, c, in, out);
@@ -288,17 +294,13 @@ void xl_node_or_product(XnnLowering *l, const ConvolutionNode *node, bool floats
                         XnnId in, XnnId weights, XnnId bias, XnnId out) {
   if (!xl_ok(l))
     return;
-  const uint32_t *from = l->x.values[in].dims, *to = l->x.values[out].dims;
   Convolution c = {.rank = 2,
                    .stride = {node->stride[0], node->stride[1]},
                    .dilation = {node->dilation[0], node->dilation[1]},
                    .kernel = {node->kernel[0], node->kernel[1]},
                    .in_channels = node->in_channels,
                    .out_channels = node->out_channels};
-  Windows w = {.c = &c,
-               .in = {from[1], from[2]},
-               .out = {to[1], to[2]},
-               .before = {node->before[0], node->before[1]}};
+  Windows w = windows_between(l, &c, node->before, in, out);
   ProductPlan plan = {.way = BY_NODE};
   if (floats && node->kind == XNN_CONV2D && node->groups == 1)
     plan = plan_of(l, &w, batch, false, false);

@@ -157,7 +157,7 @@ typedef struct XrGraph {
   uint64_t region_size;
 } XrGraph;
 
-/* The datatype of a value; 0: there is none. */
+/* The datatype of a value; 0 where it has none. */
 static inline uint32_t xr_type_of(const XrGraph *x, uint32_t id) {
   return id == XR_NONE ? 0 : x->values[id].datatype;
 }

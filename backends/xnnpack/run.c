@@ -142,7 +142,7 @@ static void run_prelu(Runner *r, const Tensor *x, const Tensor *slope, Tensor *o
   XR_KERNEL(r, OP_WHERE_SELF, out, K_TENSOR(&positive), K_TENSOR(x), K_TENSOR(&scaled));
 }
 
-/* To integers XNNPACK rounds, halves to the even one. */
+/* To integers XNNPACK rounds half to even. */
 static void run_convert(Runner *r, const Tensor *x, Tensor *out) {
   Tensor whole = *x;
   if (out->dtype == DTYPE_I32 && dtype_is_float(x->dtype)) {

@@ -79,7 +79,7 @@ typedef struct XrRange {
 } XrRange;
 /* Those of the datatype within the limits of the node. */
 XrRange xr_range(const Runner *r, const XrNode *n);
-/* Element i: steps from the zero point, rounded, halves to the even one, and put into the range. */
+/* Element i: steps from the zero point, rounded half to even, and clamped to the range. */
 void xr_store_steps(Tensor *out, int64_t i, float steps, XrRange range);
 /* t less the zero point of v, in f64. */
 Tensor xr_steps(Runner *r, const XrValue *v, const Tensor *t);

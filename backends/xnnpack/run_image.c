@@ -152,7 +152,7 @@ static float blend(float a, float b, float c, float d, float down, float right) 
   return upper + (lower - upper) * down;
 }
 
-/* The same of codes: shares in parts of RESIZE_ONE, halves go up. */
+/* The same of codes: shares in parts of RESIZE_ONE, rounded half up. */
 static float blend_codes(double a, double b, double c, double d, float down, float right) {
   double across = (double)nearbyintf(right * RESIZE_ONE),
          along = (double)nearbyintf(down * RESIZE_ONE), upper = a * RESIZE_ONE + (b - a) * across,

@@ -116,7 +116,7 @@ static bool same_parameters(const XrValue *a, const XrValue *b) {
 }
 
 /* Bytes to those of another scale, with a slope below zero of its own: multiplied by numbers with 8
- * fractional bits, halves go up. */
+ * fractional bits, rounded half up. */
 static void run_slopes(const XrNode *n, const XrValue *from, const XrValue *to, const Tensor *x,
                        Tensor *out) {
   float ratio = from->scale / to->scale,
@@ -163,7 +163,7 @@ static void scale_by(Tensor *t, double factor) {
 }
 
 /* Products of steps are scaled. The operands of sums are multiplied by integers, so that the larger
- * one has SUM_BITS; halves go up. */
+ * one has SUM_BITS, and rounded half up. */
 static void run_steps(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   const XrValue *a = value_of(r, n->inputs[0]), *b = value_of(r, n->inputs[1]),
                 *y = value_of(r, n->output);

@@ -4,13 +4,6 @@
 
 #include "passes/core/decompose.h"
 
-static SymInt product(Graph *g, const SymInt *d, uint32_t count) {
-  SymInt p = 1;
-  for (uint32_t i = 0; i < count; i++)
-    p = sym_mul(&g->syms, p, d[i]);
-  return p;
-}
-
 static bool all_ones(const SymInt *d, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
     if (d[i] != 1)
@@ -32,7 +25,7 @@ ValueId decompose_addmm(Builder *b, NodeId n) {
 static ValueId by_matrix(Builder *b, ValueId x, ValueId matrix, const Dims *result) {
   Dims s = value_dims(b->g, x);
   SymInt k = s.d[s.rank - 1];
-  ValueId rows = build_view(b, x, (SymInt[]){product(b->g, s.d, s.rank - 1), k}, 2);
+  ValueId rows = build_view(b, x, (SymInt[]){sym_product(&b->g->syms, s.d, s.rank - 1), k}, 2);
   ValueId y = decompose_binary(b, OP_MM, rows, matrix);
   return build_view(b, y, result->d, result->rank);
 }
@@ -42,7 +35,7 @@ static ValueId by_batch(Builder *b, ValueId x, ValueId y, const Dims *result) {
   Dims sx = value_dims(b->g, x), sy = value_dims(b->g, y);
   uint32_t batch = result->rank - 2;
   SymInt m = sx.d[sx.rank - 2], k = sx.d[sx.rank - 1], n = sy.d[sy.rank - 1],
-         all = product(b->g, result->d, batch);
+         all = sym_product(&b->g->syms, result->d, batch);
   SymInt wide[MAX_RANK];
   memcpy(wide, result->d, batch * sizeof *wide);
   wide[batch] = m, wide[batch + 1] = k;

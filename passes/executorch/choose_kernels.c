@@ -103,13 +103,6 @@ static ValueId gather_known(Builder *b, ValueId x, ValueId index, uint32_t axis,
   return picked_of_rows(b, x, matrix, known, y);
 }
 
-static SymInt product(Graph *g, ValueId v, uint32_t first, uint32_t end) {
-  SymInt n = 1;
-  for (uint32_t i = first; i < end; i++)
-    n = sym_mul(&g->syms, n, value_dim(g, v, i));
-  return n;
-}
-
 /* Whether the elements are places along a dim of that size. */
 static bool is_within(const Graph *g, ValueId index, SymInt size) {
   double least, most;
@@ -130,11 +123,12 @@ static ValueId gather_repeated(Builder *b, ValueId x, ValueId index, uint32_t ax
   for (uint32_t i = first; i < rank; i++)
     if (value_dim(g, once, i) != value_dim(g, index, i))
       return 0;
-  SymInt along = value_dim(g, x, axis), lines = product(g, x, first, axis),
-         picked = value_dim(g, once, axis), matrix[] = {product(g, x, 0, first), 0};
+  Dims dims = value_dims(g, x);
+  SymInt along = dims.d[axis], picked = value_dim(g, once, axis);
   if (first == 0 || !is_within(g, once, along))
     return 0;
-  matrix[1] = sym_mul(&g->syms, lines, along);
+  SymInt lines = sym_product(&g->syms, dims.d + first, axis - first),
+         matrix[] = {sym_product(&g->syms, dims.d, first), sym_mul(&g->syms, lines, along)};
   ValueId begins =
       build(b, OP_ARANGE_START_STEP, A_INT(0), A_INT(matrix[1]), A_INT(along), A_DTYPE(DTYPE_I64));
   SymInt column[] = {lines, 1}, table[] = {lines, picked};

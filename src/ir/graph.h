@@ -277,12 +277,14 @@ static inline DType value_dtype(const Graph *g, ValueId v) {
 }
 static inline uint32_t value_rank(const Graph *g, ValueId v) { return value_type(g, v)->rank; }
 /* Whether no dim is other than 1: one element, of any rank. */
-static inline bool value_is_single(const Graph *g, ValueId v) {
-  const Type *t = value_type(g, v);
+static inline bool type_is_single(const Type *t) {
   bool single = true;
   for (uint32_t i = 0; i < t->rank; i++)
     single &= t->dims[i] == 1;
   return single;
+}
+static inline bool value_is_single(const Graph *g, ValueId v) {
+  return type_is_single(value_type(g, v));
 }
 /* A dim of a tensor of that rank, which counts from the end where it is below 0, as ATen's do. */
 static inline int64_t wrap_dim(int64_t dim, uint32_t rank) { return dim < 0 ? dim + rank : dim; }

@@ -40,8 +40,8 @@ NodeId region_of_results(const Graph *g, const Regions *r, NodeId n);
  * region, that region for the values that it passes out. */
 NodeId region_of_argument(const Graph *g, const Regions *r, NodeId n, uint32_t i);
 /* Of the loops that n is in (or whose end n is), but region `outer` is not, the outermost; 0 when
- * there is none. What lies in memory since a node in `outer` and is used by n is used again in each
- * iteration, and must stay until that loop ends. n may be behind `outer`, if that is a branch. */
+ * there is none. A value that is stored in `outer` and used by n is used again in each iteration,
+ * and must stay in memory until that loop ends. n may be behind `outer`, if that is a branch. */
 NodeId region_outermost_loop(const Graph *g, const Regions *r, NodeId n, NodeId outer);
 /* The control::if or control::loop to which n (else, endif or next) belongs, found by walking
  * backwards from n; 0 when the markers do not match. */

@@ -116,6 +116,13 @@ SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b); /* -floordiv(-a, b) */
 SymInt sym_mod(SymTable *t, SymInt a, SymInt b);     /* a - floordiv(a, b) * b */
 SymInt sym_min(SymTable *t, SymInt a, SymInt b);
 SymInt sym_max(SymTable *t, SymInt a, SymInt b);
+/* Of none: 1. */
+static inline SymInt sym_product(SymTable *t, const SymInt *factors, uint32_t count) {
+  SymInt product = 1;
+  for (uint32_t i = 0; i < count; i++)
+    product = sym_mul(t, product, factors[i]);
+  return product;
+}
 
 /* A product, or with `over` a quotient, in floating point: of float32, else of float64. */
 typedef struct SymScaling {

@@ -181,9 +181,9 @@ typedef struct Height {
   double plus;
 } Height;
 
-/* Through sums with whole numbers, and views and copies to another type of one element: exporters
- * count in floats as well. A float that is no whole number, or one too large for a step of 1, does
- * not matter: the size that is read is checked against its bound in each call. */
+/* Through sums with integers, and views and casts of one element: exporters count in floats as
+ * well. A float that is no integer, or one too large for a step of 1, does not matter: the size
+ * that is read is checked against its bound in each call. */
 static Height height_of(const Graph *g, ValueId v) {
   Height h = {.base = v};
   double number;

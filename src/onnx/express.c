@@ -239,10 +239,7 @@ Dims shape_of(const Import *im, ValueId v) {
 }
 
 SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
-  SymInt product = 1;
-  for (uint32_t i = 0; i < count; i++)
-    product = sym_mul(&im->g->syms, product, dims[i]);
-  return product;
+  return sym_product(&im->g->syms, dims, count);
 }
 
 ValueId ex_view_as(Import *im, ValueId v, const Dims *shape) {

@@ -318,12 +318,7 @@ Dims dims_reduce(const Dims *in, uint32_t set, bool keepdim) {
   return out;
 }
 
-SymInt dims_numel(Graph *g, const Dims *d) {
-  SymInt numel = 1;
-  for (uint32_t i = 0; i < d->rank; i++)
-    numel = sym_mul(&g->syms, numel, d->d[i]);
-  return numel;
-}
+SymInt dims_numel(Graph *g, const Dims *d) { return sym_product(&g->syms, d->d, d->rank); }
 
 Status shape_window(Graph *g, NodeId n, const Window *w, SymInt *out) {
   SymTable *t = &g->syms;

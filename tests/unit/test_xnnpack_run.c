@@ -339,29 +339,33 @@ static void pool_nodes(void **state) {
   }
 }
 
-/* Position and maximum, added. Of equal ones the first; padding is none. */
-static void position_nodes(void **state) {
-  static const float x[] = {1, -1, 5, -2, 5, -3, 2, -4, 0, -5, 3, 7}, line[] = {4, 1, 9};
-  Run r = {.m = {.values = {IN(0, 1, 3, 2, 2),
-                            TEMP(1, 1, 1, 2),
-                            {.datatype = 12, SHAPE(1, 1, 1, 2)},
-                            TEMP(1, 1, 1, 2),
-                            OUT(1, 1, 1, 1, 2)},
-                 .nodes = {{POSITION, {0, 0, 0, 0, 3, 2, 0, 1, 2, 0}},
+typedef struct Positions {
+  const float *x;
+  uint32_t height, width, channels, kernel[2];
+  uint32_t above; /* rows of padding */
+  uint32_t rows;  /* of the result, which has one column */
+} Positions;
+
+/* Position and maximum, added. */
+static void expect_positions(const Positions *p, const double *want) {
+  uint32_t h = p->rows, c = p->channels;
+  Run r = {.m = {.values = {IN(0, 1, p->height, p->width, c),
+                            TEMP(1, h, 1, c),
+                            {.datatype = 12, SHAPE(1, h, 1, c)},
+                            TEMP(1, h, 1, c),
+                            OUT(1, 1, h, 1, c)},
+                 .nodes = {{POSITION, {p->above, 0, 0, 0, p->kernel[0], p->kernel[1], 0, 1, 2, 0}},
                            {18, {2, 3, 0}},
                            {ADD, {3, 1, 4, 0}}}},
-           .in = {x}};
-  expect(&r, (const double[]){1 + 5, 5 + 7}, 2, "ArgMaxPooling2d");
-  Run padded = {.m = {.values = {IN(0, 1, 3, 1, 1),
-                                 TEMP(1, 2, 1, 1),
-                                 {.datatype = 12, SHAPE(1, 2, 1, 1)},
-                                 TEMP(1, 2, 1, 1),
-                                 OUT(1, 1, 2, 1, 1)},
-                      .nodes = {{POSITION, {1, 0, 0, 0, 2, 1, 0, 1, 2, 0}},
-                                {18, {2, 3, 0}},
-                                {ADD, {3, 1, 4, 0}}}},
-                .in = {line}};
-  expect(&padded, (const double[]){1 + 4, 1 + 9}, 2, "ArgMaxPooling2d");
+           .in = {p->x}};
+  expect(&r, want, h * c, "ArgMaxPooling2d");
+}
+
+/* Of equal ones the first; padding is none. */
+static void position_nodes(void **state) {
+  static const float x[] = {1, -1, 5, -2, 5, -3, 2, -4, 0, -5, 3, 7}, line[] = {4, 1, 9};
+  expect_positions(&(Positions){x, 3, 2, 2, {3, 2}, 0, 1}, (const double[]){1 + 5, 5 + 7});
+  expect_positions(&(Positions){line, 3, 1, 1, {2, 1}, 1, 2}, (const double[]){1 + 4, 1 + 9});
 }
 
 /* Maxima pass over NaN, and a slope is for what is below zero alone. */
@@ -372,16 +376,7 @@ static void special_values(void **state) {
                        .nodes = {{MAXPOOL, {0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 0, 1, 0}}}},
                  .in = {square}};
   expect(&largest, (const double[]){1}, 1, "MaxPooling2d");
-  Run position = {.m = {.values = {IN(0, 1, 3, 1, 1),
-                                   TEMP(1, 1, 1, 1),
-                                   {.datatype = 12, SHAPE(1, 1, 1, 1)},
-                                   TEMP(1, 1, 1, 1),
-                                   OUT(1, 1, 1, 1, 1)},
-                        .nodes = {{POSITION, {0, 0, 0, 0, 3, 1, 0, 1, 2, 0}},
-                                  {18, {2, 3, 0}},
-                                  {ADD, {3, 1, 4, 0}}}},
-                  .in = {line}};
-  expect(&position, (const double[]){2 + 2}, 1, "ArgMaxPooling2d");
+  expect_positions(&(Positions){line, 3, 1, 1, {3, 1}, 0, 1}, (const double[]){2 + 2});
   Run slope = {
       .m = {.values = {IN(0, 1, 2), IN(1, 1, 2), OUT(2, 1, 2)}, .nodes = {{31, {0, 1, 2, 0}}}},
       .in = {x, slopes}};

@@ -128,11 +128,8 @@ static void bind_joined(Import *im, const Binding *results, uint32_t count, Valu
   }
 }
 
-/* Two ranks of one element and one type. */
 static bool same_but_rank(Import *im, ValueId a, ValueId b) {
-  const Type *s = vt(im, a), *t = vt(im, b);
-  return s->dtype == t->dtype && s->rank != t->rank && value_is_single(im->g, a) &&
-         value_is_single(im->g, b);
+  return vt(im, a)->rank != vt(im, b)->rank && are_one_element(vt(im, a), vt(im, b));
 }
 
 static bool same_types(Import *im, const Pairs *pairs) {

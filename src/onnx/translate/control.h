@@ -69,6 +69,10 @@ typedef struct RunLoop {
  * failed. The declared shape of an output of the current node bounds what nothing else does. */
 bool loop_build(Import *im, const RunLoop *loop, ValueId *results);
 
+/* One element of one element type each, perhaps of several ranks. */
+static inline bool are_one_element(const Type *a, const Type *b) {
+  return a->dtype == b->dtype && type_is_single(a) && type_is_single(b);
+}
 /* How often the nodes, the subgraphs of these and the outputs read a name. */
 size_t loop_reads(const Onnx__GraphProto *graph, StrView name);
 /* Makes scan outputs of the states that are lists to which each step appends (loop_list.c). */

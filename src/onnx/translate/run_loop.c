@@ -173,13 +173,6 @@ static void begin_collecting(Attempt *a, uint32_t k) {
 
 /* --- states that begin otherwise --- */
 
-/* A flag or number that begins as a scalar and comes out of the body as a vector of one element, as
- * exporters write them, begins as that vector. */
-static bool is_same_number(const Graph *g, ValueId init, ValueId next) {
-  return value_dtype(g, init) == value_dtype(g, next) && value_is_single(g, init) &&
-         value_is_single(g, next);
-}
-
 /* Does no iteration read the state, and one that surely runs write it? Exporters make such states
  * of variables that have no value before the loop; they stand there as some number. */
 static bool is_unset(const Attempt *a, uint32_t k, ValueId next) {
@@ -193,19 +186,18 @@ static bool is_unset(const Attempt *a, uint32_t k, ValueId next) {
   return runs && loop_reads(loop->body, onnx_text(input->name)) == 0;
 }
 
-/* In the type that an iteration gives it. */
+/* In the type that an iteration gives it: a flag or number that begins as a scalar and comes out of
+ * the body as a vector of one element, as exporters write them, begins as that vector. */
 static void begin_typed(Attempt *a, uint32_t k) {
   Carried *s = &a->states[k];
   ValueId given = a->loop->states[k].value;
   const Type *t = type_get(a->im->g, s->row);
   Dims shape = {.rank = t->rank};
   DType dtype = (DType)t->dtype;
-  bool single = value_is_single(a->im->g, given) && value_dtype(a->im->g, given) == dtype;
-  for (uint32_t i = 0; i < t->rank; i++) {
+  bool same = are_one_element(value_type(a->im->g, given), t);
+  for (uint32_t i = 0; i < t->rank; i++)
     shape.d[i] = t->dims[i];
-    single &= t->dims[i] == 1;
-  }
-  s->init = single ? ex_view_as(a->im, given, &shape) : ex_filled(a->im, dtype, &shape, 0);
+  s->init = same ? ex_view_as(a->im, given, &shape) : ex_filled(a->im, dtype, &shape, 0);
 }
 
 /* --- one attempt --- */
@@ -318,7 +310,8 @@ static void change_type(Attempt *a, uint32_t k, ValueId next) {
   Graph *g = a->im->g;
   Carried *s = &a->states[k];
   const Type *from = value_type(g, a->values[k]), *to = value_type(g, next);
-  if (s->row || !(is_same_number(g, s->init, next) || is_unset(a, k, next))) {
+  bool same = are_one_element(value_type(g, s->init), to);
+  if (s->row || !(same || is_unset(a, k, next))) {
     import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
                 "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
                 dtype_name((DType)from->dtype), from->rank, dtype_name((DType)to->dtype), to->rank);
