@@ -47,7 +47,7 @@ SIZE, LOAD, DELEGATES = 1.005, 1.0, 4
 MEMORY, SPARE, MEAN_MEMORY = 1.5, 2 << 20, 0.8  # times what ONNX Runtime adds, and bytes besides; in the mean
 LOWERING = 2.0  # times lowering without a backend, and one copy of the model besides
 NOISE, QUICK_NOISE = 1.03, 1.25  # of two measurements of the same thing; of short ones
-TRIES = 3  # measurements of a network that is above a limit
+TRIES, LOAD_TRIES = 3, 10  # measurements of a network that is above a limit; page faults make loading vary by a quarter
 SHARE, LOADS, LOWERINGS = 6.0, 10, 7  # seconds of runs, and numbers of times, for a network
 
 
@@ -146,9 +146,14 @@ def load_seconds(path):
 
 
 def load_ms(paths):
+    """Milliseconds of the fastest load of each program; until the first is within its limit beside the second, or LOAD_TRIES times."""
     best = [float("inf")] * len(paths)
-    for _ in range(LOADS):
-        best = [min(b, load_seconds(path)) for b, path in zip(best, paths)]
+    for _ in range(LOAD_TRIES):
+        for i in range(LOADS):
+            for k in range(len(paths)) if i % 2 else reversed(range(len(paths))):
+                best[k] = min(best[k], load_seconds(paths[k]))
+        if len(best) < 2 or best[0] <= LOAD * best[1]:
+            break
     return [1e3 * b for b in best]
 
 
@@ -209,13 +214,11 @@ def measure(args, spec, source, folder, fresh):
     if official:
         runs.append(lambda: official.method.execute(tensors))
     copied = copies(args, [p for p in (path, official_path) if p])
-    best, loads = None, None
+    best, loads = None, load_ms(copied)
     for _ in range(TRIES):
         again = timed(runs, args.rounds, SHARE / 4 if args.quick else SHARE)
         best = [tuple(map(min, *pair)) for pair in zip(best or again, again)]
-        again = load_ms(copied)
-        loads = [min(pair) for pair in zip(loads or again, again)]
-        if not official or (best[0][0] <= LATENCY * best[2][0] and loads[0] <= LOAD * loads[1]):
+        if not official or best[0][0] <= LATENCY * best[2][0]:
             break
     row["ours"].update(ms=best[0][0], wall_ms=best[0][1], load_ms=loads[0])
     row["onnxruntime_ms"], row["onnxruntime_wall_ms"] = best[1]
