@@ -71,6 +71,13 @@ static void put_value(Printer *p, ValueId v) {
 
 /* --- types and places --- */
 
+const char *dim_text(Graph *g, SymInt v) {
+  StrBuf text;
+  strbuf_init(&text);
+  sym_print_named(&g->syms, v, &text);
+  return strbuf_keep(&text, &g->arena).data;
+}
+
 void type_print(const Graph *g, const Type *t, StrBuf *out) {
   static const char *const scalars[] = {
       [TYPE_INT] = "int", [TYPE_FLOAT] = "float", [TYPE_BOOL] = "bool", [TYPE_NONE] = "none"};

@@ -252,8 +252,8 @@ uint32_t import_broadcast(Import *im, const SymInt *a, uint32_t a_rank, const Sy
     else if (y == 1 || equal != 0)
       result[i] = x;
     else
-      import_fail(im, DIAG_SHAPE_MISMATCH, "shapes do not broadcast: %lld and %lld at dimension %u",
-                  (long long)x, (long long)y, i);
+      import_fail(im, DIAG_SHAPE_MISMATCH, "shapes do not broadcast: %s and %s at dimension %u",
+                  dim_text(im->g, x), dim_text(im->g, y), i);
     if (x != 1 && y != 1 && equal < 0)
       graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, x, y, im->b.loc});
   }

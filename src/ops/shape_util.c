@@ -17,13 +17,6 @@ StrView arg_name(const Graph *g, NodeId n, uint32_t i) {
   return op_schema(node_cget(g, n)->op)->args[i].name;
 }
 
-const char *dim_text(Graph *g, SymInt v) {
-  StrBuf text;
-  strbuf_init(&text);
-  sym_print_named(&g->syms, v, &text);
-  return strbuf_keep(&text, &g->arena).data;
-}
-
 /* --- arguments --- */
 
 static Status bad_kind(Graph *g, NodeId n, uint32_t i, const char *wanted) {

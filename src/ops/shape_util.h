@@ -8,6 +8,7 @@
 #define ETC_OPS_SHAPE_UTIL_H
 
 #include "ir/builder.h"
+#include "ir/text.h"
 
 /* A short list argument (strides, paddings, axes), at most two entries a dim. */
 typedef struct IntList {
@@ -23,8 +24,6 @@ typedef struct IntList {
 
 /* Name of argument i in the schema, for messages. */
 StrView arg_name(const Graph *g, NodeId n, uint32_t i);
-/* A dim as text for messages ("4", "batch + 1"); lives as long as the graph. */
-const char *dim_text(Graph *g, SymInt v);
 
 /* Operands. The value of a required tensor argument; reports when it is absent or not a tensor. */
 Status arg_tensor(Graph *g, NodeId n, uint32_t i, ValueId *out);

@@ -123,7 +123,8 @@ Status shape_view_dtype(Graph *g, NodeId n) {
   for (uint32_t i = 0; i < dims.rank; i++)
     if (!sym_is_const(dims.d[i]))
       return shape_error(g, n, DIAG_UNSUPPORTED_FEATURE,
-                         "dimension %u of a tensor seen as another type is not fixed", i);
+                         "a tensor seen as another type needs fixed sizes; dimension %u is %s", i,
+                         dim_text(g, dims.d[i]));
   return shape_result(g, n, 0, dtype, &dims);
 }
 

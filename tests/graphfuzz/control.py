@@ -5,7 +5,7 @@ import onnx
 from onnx import helper
 
 from builder import ALL, BOOL, F32, FLOATING, I64, op
-from graph import Reject, Step
+from graph import NEWEST_OF_REFERENCE, Reject, Step
 
 BODY_OPS = ["Add", "Sub", "Mul", "Max", "Min"]
 BODY_UNARY = ["Neg", "Abs", "Relu", "Tanh", "Sigmoid", "Identity"]
@@ -141,8 +141,8 @@ def split_to_sequence(b):
 
 @op("Optional", 15, weight=0.7)
 def optional(b):
-    if b.opset < 18:
-        raise Reject("the reference takes optionals apart from opset 18 on")
+    if not 18 <= b.opset <= NEWEST_OF_REFERENCE:
+        raise Reject("ONNX Runtime takes optionals apart from opset 18 on, onnx's evaluator adds a dim to them")
     x = b.operand(F32)
     p, end = b.name("o"), b.name()
     last = "OptionalGetElement" if b.chance(0.6) else "OptionalHasElement"

@@ -3,6 +3,7 @@
  * Labels are numbers: letters 0 to 51, then one a dim that "..." stands for, counted from the right
  * end of the ellipsis so that operands of fewer dims line up. */
 #include "onnx/express.h"
+#include "ir/text.h"
 
 enum { ELLIPSIS_FIRST = 52, LABELS = ELLIPSIS_FIRST + MAX_RANK };
 
@@ -217,8 +218,8 @@ static void note_sizes(Import *im, Einsum *e, const Term *t) {
     if (!e->known[label] || e->size[label] == 1)
       e->size[label] = size;
     else if (size != 1 && sym_known_eq(&im->g->syms, size, e->size[label]) == 0)
-      import_fail(im, DIAG_SHAPE_MISMATCH, "one label stands for sizes %lld and %lld",
-                  (long long)e->size[label], (long long)size);
+      import_fail(im, DIAG_SHAPE_MISMATCH, "one label stands for sizes %s and %s",
+                  dim_text(im->g, e->size[label]), dim_text(im->g, size));
     e->known[label] = true;
   }
 }

@@ -1,6 +1,7 @@
 /* Windows of convolutions and pools; see spatial.h. Formulas of padding: ONNX operator documents of
  * Conv and AveragePool. */
 #include "onnx/express.h"
+#include "ir/text.h"
 #include "onnx/translate/spatial.h"
 
 AutoPad attr_auto_pad(Import *im) {
@@ -34,11 +35,12 @@ static void read_kernel(Import *im, const SymInt *weight, Window *w) {
   for (uint32_t i = 0; weight && i < w->rank && import_ok(im); i++) {
     if (attr_has(im, "kernel_shape") && w->kernel[i] != weight[i])
       import_fail(im, DIAG_ATTR_VALUE,
-                  "'kernel_shape' has entry %lld, the weight has size %lld there",
-                  (long long)w->kernel[i], (long long)weight[i]);
+                  "'kernel_shape' has entry %lld, the weight has size %s there",
+                  (long long)w->kernel[i], dim_text(im->g, weight[i]));
     w->kernel[i] = weight[i];
     if (!sym_is_const(weight[i]) || weight[i] < 1 || weight[i] > INT32_MAX)
-      import_fail(im, DIAG_SHAPE_MISMATCH, "the weight has kernel size %lld", (long long)weight[i]);
+      import_fail(im, DIAG_SHAPE_MISMATCH, "the weight has kernel size %s",
+                  dim_text(im->g, weight[i]));
   }
 }
 
