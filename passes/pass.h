@@ -34,6 +34,7 @@ typedef enum QuantScheme {
 typedef struct QuantOptions {
   QuantScheme scheme;
   const char *data;       /* samples to calibrate with; NULL: none */
+  bool made_up;           /* without data: samples are made up (quant/made_samples.h) */
   const char *ranges;     /* statistics of an earlier calibration; NULL: none */
   const char *model_hash; /* of the model that is lowered, for ranges; "" for one that is no ONNX */
   RangeOptions range;     /* method and percentile */

@@ -93,16 +93,29 @@ static void set_moments(const Marks *m, Arena *arena) {
   }
 }
 
+static void report_made_up(PassContext *p) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--calibrate");
+  Diag *d = diag_begin(p->sink, DIAG_DATA_VALUE, place);
+  diag_message(d, "the model does not run on random samples");
+  diag_hint(d, "give samples: --calibrate PATH");
+  (void)diag_end(d);
+}
+
 Status observe_moments(PassContext *p, Graph *g) {
   Marks m = find_marks(g, p->scratch);
-  DataSet *set = NULL;
+  const char *data = p->options->quantize->data;
+  DataSet *set = NULL; /* of made-up samples */
   if (m.count == 0)
     return STATUS_OK;
-  TRY(dataset_open(&set, g, p->options->quantize->data, (DataShard){0, 1}, p->sink));
+  if (data)
+    TRY(dataset_open(&set, g, data, (DataShard){0, 1}, p->sink));
   Status status = moments_run(g, m.operands, m.operand_count, set, p->sink);
   dataset_close(set);
   if (status == STATUS_OK)
     set_moments(&m, p->scratch);
+  else if (!data)
+    report_made_up(p);
   pass_count(p, "weights", status == STATUS_OK ? m.count : 0);
   return status;
 }

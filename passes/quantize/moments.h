@@ -4,9 +4,9 @@
 
 #include "passes/pass.h"
 
-/* Runs g on the samples of p's options and gives each weight that is marked to be quantized in
- * blocks the moments of what it is multiplied by: of all its products, when it has several. Does
- * nothing when there is no such weight. */
+/* Runs g on the samples of p's options, or on made-up ones, and gives each weight that is marked to
+ * be quantized in blocks the moments of what it is multiplied by: of all its products, when it has
+ * several. Does nothing when there is no such weight. */
 Status observe_moments(PassContext *p, Graph *g);
 
 #endif

@@ -290,10 +290,12 @@ static Status read_ranges(PassContext *p, Graph *g, const ValueId *values, uint3
 
 Status pass_observe(PassContext *p, Graph *g) {
   const QuantOptions *q = p->options->quantize;
-  if (!q || (!q->data && !q->ranges))
+  if (!q || (!q->data && !q->ranges && !q->made_up))
     return STATUS_OK;
-  if (q->data)
+  if (!q->ranges)
     TRY(observe_moments(p, g));
+  if (q->made_up)
+    return STATUS_OK;
   Watches w = find_watches(g, p->scratch);
   uint32_t *ranges, count;
   ValueId *values = values_of(g, &w, p->scratch, &ranges, &count);

@@ -3,6 +3,7 @@
  * ExecuTorch 1.4.1. Random numbers come from a fixed seed: a run can be repeated. */
 #include "ops/kernel.h"
 #include "ops/ops.h"
+#include "support/random.h"
 
 #include <math.h>
 
@@ -83,25 +84,11 @@ Status kern_arange(Kernel *k) {
   return STATUS_OK;
 }
 
-/* splitmix64 (Vigna, public domain): the state steps by a constant, the output is a mix of it. */
-static uint64_t random_bits(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-static double random_unit(uint64_t *state) { return (double)(random_bits(state) >> 40) * 0x1p-24; }
-
 Status kern_random(Kernel *k) {
   uint64_t state = 0;
   Tensor *out = k->results[0];
-  const double two_pi = 6.28318530717958647693;
   int64_t count = tensor_numel(out);
-  for (int64_t i = 0; i < count; i++) {
-    double u = random_unit(&state);
-    if (k->op == OP_RANDN) /* Box-Muller */
-      u = sqrt(-2.0 * log(1.0 - u)) * cos(two_pi * random_unit(&state));
-    tensor_store(out, i, u);
-  }
+  for (int64_t i = 0; i < count; i++)
+    tensor_store(out, i, k->op == OP_RANDN ? random_normal(&state) : random_unit(&state));
   return STATUS_OK;
 }

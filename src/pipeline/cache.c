@@ -104,7 +104,7 @@ static Status append_files(Session *s, StrBuf *out) {
     const MethodOptions *o = s->program.methods[i].options;
     const QuantOptions *q = &o->quantize;
     strbuf_printf(out, "method %u", i);
-    append_text(out, q->data ? SV(" samples") : SV(""));
+    append_text(out, q->data ? SV(" samples") : q->made_up ? SV(" random") : SV(""));
     if (q->data)
       TRY(append_samples(s, out, q->data));
     append_text(out, o->compare ? SV(" compared") : SV(""));

@@ -114,6 +114,7 @@ static const struct {
     FIELD(SCHEME, quantize.scheme),
     FIELD(SCHEME, quantize.block),
     FIELD(DATA, quantize.data),
+    FIELD(DATA, quantize.made_up),
     FIELD(RANGES, quantize.ranges),
     FIELD(RANGE_METHOD, quantize.range),
     FIELD(QUANTIZE_CONFIG, quantize.floats),

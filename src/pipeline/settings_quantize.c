@@ -46,7 +46,9 @@ EtcStatus session_set_quantize(Session *s, StrView value) {
 }
 
 EtcStatus session_set_calibrate(Session *s, StrView value) {
-  settings_options(s)->quantize.data = session_path(s, value);
+  QuantOptions *q = &settings_options(s)->quantize;
+  q->made_up = sv_eq(value, SV("random"));
+  q->data = q->made_up ? NULL : session_path(s, value);
   return ETC_OK;
 }
 
@@ -102,9 +104,10 @@ static EtcStatus check_samples(Session *s, const MethodOptions *o) {
 
 /* Samples, or statistics of them, for a scheme that makes use of what is given. */
 static EtcStatus check_calibration(Session *s, const QuantOptions *q, const char *from) {
-  if (q->scheme == QUANT_INT8 && !from)
+  if (q->scheme == QUANT_INT8 && !q->data && !q->ranges)
     return session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
-                         "int8 needs the ranges of values");
+                         "int8 needs the ranges of values%s",
+                         q->made_up ? ", which random samples do not have" : "");
   if (!quantize_calibrates(q) && from)
     return session_usage(s, from,
                          "leave it out; samples to compare the quantized model on: --compare PATH",
@@ -119,14 +122,14 @@ static EtcStatus check_calibration(Session *s, const QuantOptions *q, const char
 static EtcStatus check_options(Session *s, const MethodOptions *o) {
   const QuantOptions *q = &o->quantize;
   bool chosen = (o->given & GIVEN_SCHEME) != 0;
-  const char *from = q->data ? "--calibrate" : q->ranges ? "--ranges" : NULL;
+  const char *from = q->data || q->made_up ? "--calibrate" : q->ranges ? "--ranges" : NULL;
   if (!chosen && from)
     return session_usage(s, from, "add --quantize int8",
                          "there is nothing to calibrate without --quantize");
   EtcStatus status = chosen ? check_calibration(s, q, from) : ETC_OK;
   if (status != ETC_OK)
     return status;
-  if (q->data && q->ranges)
+  if ((q->data || q->made_up) && q->ranges)
     return session_usage(s, "--ranges", "leave one of them out",
                          "--calibrate and --ranges are both given");
   return check_samples(s, o);

@@ -177,6 +177,20 @@ static void advise_size(const Session *s, const Summary *f, StrBuf *out) {
                 (unsigned long long)(tenths / 10), (unsigned long long)(tenths % 10));
 }
 
+/* Codes of 4 bits that were chosen without samples. */
+static void advise_samples(const Session *s, StrBuf *out) {
+  bool nearest = false;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const QuantOptions *q = s->program.methods[i].options->pass.quantize;
+    nearest |= q && q->scheme == QUANT_INT4_WEIGHT_ONLY && !q->data && !q->made_up;
+  }
+  if (!nearest)
+    return;
+  strbuf_append(out, out->size ? SV("; ") : SV(""));
+  strbuf_append(out, SV("weights of 4 bits are rounded to the nearest code; --calibrate PATH, or "
+                        "--calibrate random, chooses codes with less noise"));
+}
+
 /* --- the two forms --- */
 
 static void print_calls(StrBuf *out, uint32_t count, const char *what) {
@@ -319,6 +333,7 @@ void session_advise_first(const Session *s, StrBuf *out) {
   gather(s, &f);
   advise_backend(s, &f, out);
   advise_size(s, &f, out);
+  advise_samples(s, out);
 }
 
 /* *f without its advice, which is appended to advice: it is made now, or was kept in the cache. */
@@ -331,6 +346,7 @@ static void find_summary(const Session *s, Summary *f, StrBuf *advice) {
   gather(s, f);
   advise_backend(s, f, advice);
   advise_size(s, f, advice);
+  advise_samples(s, advice);
 }
 
 void session_summary(const Session *s, const char *output, StrBuf *out) {

@@ -54,11 +54,14 @@ static void watch(void *user, ValueId v, Tensor *t) {
     add_rows(m, t->data, (uint64_t)tensor_numel(t) / m->columns);
 }
 
-static Status run_all(const Graph *g, DataSet *set, DiagSink *sink, Collection *c, Arena *sample) {
+static Status run_all(DataSet *set, MadeSamples *made, DiagSink *sink, Collection *c,
+                      Arena *sample) {
+  const Graph *g = made->g;
   for (bool more = true;;) {
     arena_reset(sample);
     Tensor *inputs = ARENA_ARRAY(sample, Tensor, g->input_count + 1);
-    TRY(dataset_next(set, sample, inputs, &more));
+    TRY(set ? dataset_next(set, sample, inputs, &more)
+            : made_samples_next(made, sample, inputs, &more, sink));
     if (!more)
       return STATUS_OK;
     TRY(interp_watch(g, inputs, g->input_count, sink, watch, c));
@@ -73,7 +76,9 @@ Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet 
   uint32_t *index = ARENA_ARRAY(&arena, uint32_t, g->value_count);
   for (uint32_t i = 0; i < count; i++)
     index[list[i].value] = i + 1;
-  Status status = run_all(g, set, sink, &(Collection){list, index}, &sample);
+  MadeSamples made;
+  made_samples_init(&made, g, &arena);
+  Status status = run_all(set, &made, sink, &(Collection){list, index}, &sample);
   arena_release(&sample);
   arena_release(&arena);
   return status;

@@ -6,6 +6,7 @@
 
 #include "ops/quantized.h"
 #include "quant/dataset.h"
+#include "quant/made_samples.h"
 
 typedef struct Moments {
   ValueId value; /* f32 of [..., columns] */
@@ -18,10 +19,10 @@ static inline uint64_t moments_width(uint64_t columns) {
   return columns < OBSERVE_WINDOW ? columns : OBSERVE_WINDOW;
 }
 
-/* Runs g on the samples that set has left and adds to the sums; no value is in the list twice. Rows
- * with infinities or NaN are left out. The samples run one after the other, with all threads in
- * each, so that sums do not depend on the number of threads. Errors, reported to sink: of the data
- * set, and of the first sample that fails. */
+/* Runs g on the samples that set has left, or on made-up ones where set is NULL, and adds to the
+ * sums; no value is in the list twice. Rows with infinities or NaN are left out. The samples run
+ * one after the other, with all threads in each, so that sums do not depend on the number of
+ * threads. Errors, reported to sink: of the data set, and of the first sample that fails. */
 Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet *set,
                    DiagSink *sink);
 

@@ -47,6 +47,18 @@ t lower small.etir -o c.pte --quantize int4-weight-only --calibrate $calib/relu.
 cmp -s a.pte b.pte || echo different
 cmp b.pte c.pte && echo the same
 rm -f a.pte b.pte c.pte
+t lower small.etir -o d.pte --quantize int4-weight-only --calibrate random -q -j1
+t lower small.etir -o e.pte --quantize int4-weight-only --calibrate random -j3
+cmp d.pte e.pte && echo the same
+cmp -s a.pte d.pte || echo other codes than the nearest
+t lower small.etir -o a.pte --quantize int4-weight-only
+# An index that random samples do not keep within its table: row 1 + 5 of 6.
+sed -e 's/^  %0: .*/&\n  %7: i64[1] = input "row"\n  %8: i64[1] = aten::add.Scalar(%7, 5, 1)\n  %9: f32[6, 2] = input "table"\n  %6: f32[1, 2] = aten::index_select(%9, 0, %8)/' \
+  -e 's/output .*/&, %6 "z"/' small.etir >off.etir
+t lower off.etir -o a.pte --quantize int4-weight-only --calibrate random
+t lower small.etir -o a.pte --quantize int8 --calibrate random
+t lower small.etir -o a.pte --quantize int8-dynamic --calibrate random
+t lower small.etir -o a.pte --quantize int4-weight-only --calibrate random --ranges relu.stats
 t lower small.etir -o a.pte --quantize int4-weight-only --calibrate $calib/nan.npz
 t lower small.etir -o a.pte --quantize int4-weight-only --ranges relu.stats
 # Usage.

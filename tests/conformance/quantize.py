@@ -31,7 +31,7 @@ import runtime  # noqa: E402
 SAMPLES, TESTS = 16, 3
 # dB that a scheme must reach: of random weights, which say little about trained ones.
 SCHEMES = {"int8": 22.0, "int8-dynamic": 28.0, "int8-weight-only": 30.0, "int4-weight-only": 12.0,
-           "int4-weight-only samples": 20.0}
+           "int4-weight-only samples": 20.0, "int4-weight-only random": 20.0}
 SAME = 38.0  # of `etc run` and the runtime
 # The most nodes of int8 programs on XNNPACK: a gate's limits are a part of its convolution, and nothing goes between layouts.
 NODES = {"cnn": 20}
@@ -182,6 +182,8 @@ def check(args, server, model, net, scheme, backend, work):
     extra = ["--quantize", scheme.split()[0]]
     if scheme == "int8" or scheme.endswith(" samples"):
         extra += ["--calibrate", os.path.join(work, "calib.npz")]
+    elif scheme.endswith(" random"):
+        extra += ["--calibrate", "random"]
     if backend:
         extra += ["--backend", backend]
     stage, code, message, _ = etc_command.lower(args.etc, model, path, {}, extra, timeout=args.timeout)

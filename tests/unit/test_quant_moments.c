@@ -1,5 +1,5 @@
 /* Second moments over samples: within windows of columns, of rows that are finite, the same however
- * many threads there are. */
+ * many threads there are; and samples that are made up. */
 #include "ir_graph.h"
 #include "temp_file.h"
 
@@ -41,7 +41,87 @@ static void test_sums(void **state) {
   sample_release(&s);
 }
 
+static const char tables[] = "graph @forward level(aten) {\n"
+                             "  sym s0 \"length\" in [2, 8]\n"
+                             "  sym s1 \"wide\" in [100, 200]\n"
+                             "  %0: i64[1, s0] = input \"ids\"\n"
+                             "  %1: i32[1, s0] = input \"mask\"\n"
+                             "  %2: f32[1, s1] = input \"x\"\n"
+                             "  %3: f32[5, 4] = input \"table\"\n"
+                             "  %4: i64[s0] = aten::view_copy(%0, [s0])\n"
+                             "  %5: f32[s0, 4] = aten::index_select(%3, 0, %4)\n"
+                             "  %6: f32[1, s0] = aten::_to_copy(%1, f32, false, none)\n"
+                             "  output %5 \"y\", %6 \"m\", %2 \"z\"\n"
+                             "}\n";
+
+/* Rows of the table, ones, and normal numbers; lengths are as near to 64 as they may be. */
+static void test_made_samples(void **state) {
+  Sample s;
+  Arena arena;
+  MadeSamples made;
+  Tensor x[4];
+  bool more = true;
+  uint32_t count = 0, row_seen = 0;
+  double sum = 0, squares = 0, numbers_seen = 0;
+  sample_parse(&s, tables);
+  arena_init(&arena);
+  made_samples_init(&made, s.g, &arena);
+  for (;; count++) {
+    assert_int_equal(made_samples_next(&made, &arena, x, &more, &s.capture.sink), STATUS_OK);
+    if (!more)
+      break;
+    assert_int_equal(x[0].dims[1], 8);
+    assert_int_equal(x[2].dims[1], 100);
+    for (int64_t k = 0; k < 8; k++) {
+      int64_t row = tensor_load_int(&x[0], k);
+      assert_in_range(row, 0, 4);
+      row_seen |= 1u << row;
+      assert_int_equal(tensor_load_int(&x[1], k), 1);
+    }
+    for (int64_t k = 0; k < 100; k++, numbers_seen++) {
+      double number = tensor_load(&x[2], k);
+      sum += number;
+      squares += number * number;
+    }
+  }
+  assert_int_equal(count, 32);
+  assert_int_equal(row_seen, 31);
+  assert_true(sum / numbers_seen > -0.1 && sum / numbers_seen < 0.1);
+  assert_true(squares / numbers_seen > 0.9 && squares / numbers_seen < 1.1);
+  arena_release(&arena);
+  sample_release(&s);
+}
+
+/* Without a data set, the moments are those of the made-up samples. */
+static void test_made_up_moments(void **state) {
+  Sample s;
+  float x[4] = {0}, again[4] = {0};
+  sample_parse(&s, text);
+  Moments list = {s.g->inputs[0], 2, x}, twice = {s.g->inputs[0], 2, again};
+  assert_int_equal(moments_run(s.g, &list, 1, NULL, &s.capture.sink), STATUS_OK);
+  assert_int_equal(moments_run(s.g, &twice, 1, NULL, &s.capture.sink), STATUS_OK);
+  assert_memory_equal(x, again, sizeof x);
+  assert_true(x[0] > 10 && x[0] < 60 && x[3] > 10 && x[3] < 60 && x[1] > -20 && x[1] < 20);
+  sample_release(&s);
+}
+
+static void test_inputs_that_are_too_large(void **state) {
+  static const char large[] = "graph @forward level(aten) {\n"
+                              "  %0: f32[100000, 100000] = input \"x\"\n"
+                              "  output %0 \"y\"\n"
+                              "}\n";
+  Sample s;
+  float x[4] = {0};
+  sample_parse(&s, large);
+  Moments list = {s.g->inputs[0], 2, x};
+  assert_int_not_equal(moments_run(s.g, &list, 1, NULL, &s.capture.sink), STATUS_OK);
+  assert_non_null(strstr(strbuf_cstr(&s.capture.text), "input 'x' cannot be made up"));
+  sample_release(&s);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sums), cmocka_unit_test(test_made_samples),
+      cmocka_unit_test(test_made_up_moments), cmocka_unit_test(test_inputs_that_are_too_large)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
-/* See run_random.h. The generator is splitmix64, counted from the seed and the position of the
- * input, so that an input keeps its values when others are given. */
+/* See run_random.h. Numbers start from the seed and the position of the input, so that an input
+ * keeps its values when others are given. */
 #include "run_random.h"
 
-enum { BYTES_MAX = INT32_MAX, INTEGERS = 10 };
+#include "support/random.h"
 
-static uint64_t next_random(uint64_t *state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
+enum { BYTES_MAX = INT32_MAX, INTEGERS = 10 };
 
 static EtcStatus refuse(Session *s, const Graph *g, uint32_t i, const char *why) {
   StrView name = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
@@ -41,7 +36,7 @@ EtcStatus random_input(Session *s, const Graph *g, uint32_t i, uint64_t seed, Te
   out->data = arena_alloc(&s->arena, out->capacity);
   int64_t count = tensor_numel(out);
   for (int64_t k = 0; k < count; k++) {
-    uint64_t bits = next_random(&state) >> 11; /* 53 bits */
+    uint64_t bits = random_bits(&state) >> 11; /* 53 bits */
     if (dtype_is_float(t->dtype))
       tensor_store(out, k, (double)bits * 0x1p-52 - 1);
     else
