@@ -456,7 +456,7 @@ bool xl_node(XnnLowering *l, NodeId n) {
   if (function && computes_on_codes(l->g, n))
     xl_refuse(l, XNN_RULE_ELEMENT_TYPE, R_STR("dtype", "codes"));
   else if (function && !xl_guard(l->g, n, &guard))
-    l->refusal = xl_refusal(XNN_RULE_MAY_BE_EMPTY);
+    l->refusal = xl_refusal(XNN_RULE_EMPTY_OPERAND);
   else if (function)
     function(l, n);
   else
