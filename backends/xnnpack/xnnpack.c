@@ -139,7 +139,7 @@ static void divide_by_guards(Partitioner *p) {
     if (!p->delegated[n])
       continue;
     if (!*of)
-      number[*of = n] = ++count;
+      number[ *of = n] = ++count;
     number[n] = number[*of];
   }
   for (FOR_NODES(g, n))

@@ -1,5 +1,6 @@
-/* The kernel of cat skips operands without elements, and gives a result of nothing but these the size
- * 0 along its dim. Where another dim may be 0 while running, a view gives the result its shape. */
+/* The kernel of cat skips operands without elements, and gives a result of nothing but these the
+ * size 0 along its dim. Where another dim may be 0 while running, a view gives the result its
+ * shape. */
 #include "ir/builder.h"
 #include "passes/pass.h"
 
