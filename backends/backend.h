@@ -90,6 +90,8 @@ typedef struct DelegateCode {
   const char *const *keys;
   const DelegateTranspose *transposes; /* those in the code */
   uint32_t input_count, data_count, transpose_count, spec_count;
+  SymInt guard; /* a size: where it is 0, no result has elements, and the delegate is not called; a
+                   constant: it is called always */
 } DelegateCode;
 
 typedef struct Backend {

@@ -90,7 +90,7 @@ uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MA
     return 0;
   }
   for (uint32_t i = 0; i < t->rank && xl_ok(l); i++) {
-    if (sym_lower(&l->g->syms, t->dims[i]) < 1)
+    if (sym_upper(&l->g->syms, t->dims[i]) < 1)
       xl_refuse(l, XNN_RULE_MAY_BE_EMPTY, R_INT("dim", i));
     dims[i] = xl_dim(l, v, i);
   }
@@ -451,9 +451,12 @@ static bool computes_on_codes(const Graph *g, NodeId n) {
 
 bool xl_node(XnnLowering *l, NodeId n) {
   XnnLowerFn *function = rows[node_cget(l->g, n)->op].function;
+  SymInt guard;
   l->node = n;
   if (function && computes_on_codes(l->g, n))
     xl_refuse(l, XNN_RULE_ELEMENT_TYPE, R_STR("dtype", "codes"));
+  else if (function && !xl_guard(l->g, n, &guard))
+    l->refusal = xl_refusal(XNN_RULE_EMPTY_OPERAND);
   else if (function)
     function(l, n);
   else

@@ -99,6 +99,9 @@ void xl_reset(XnnLowering *l, bool trial); /* an empty graph; costs what was use
 bool xl_node(XnnLowering *l, NodeId n);
 /* What kernels spend on the op, one of lower.def. */
 XnnWork xl_work(OpId op);
+/* A size that is 0 where an operand or a result of n has no elements, constant where there are
+ * always some. False when a result of n may have elements then. */
+bool xl_guard(Graph *g, NodeId n, SymInt *guard);
 bool xl_knows(OpId op); /* whether lower.def has it */
 /* Makes v, a result of a lowered node, the next output of the delegate. */
 void xl_output(XnnLowering *l, ValueId v);

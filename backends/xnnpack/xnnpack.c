@@ -27,6 +27,8 @@ typedef struct Partitioner {
   XnnLowering l;
   bool *delegated;       /* by NodeId */
   uint32_t *change;      /* by NodeId: number of its partition, or of the last one before it */
+  SymInt *guard;         /* by NodeId, of those that are delegated: see xl_guard */
+  bool guarded;          /* some have one */
   double *spent, *saved; /* by partition: see estimate.h */
   uint32_t rounds;       /* how often all partitions were tried */
   uint32_t divisions;    /* how often one was divided at repeats to try it */
@@ -77,9 +79,20 @@ static void try_nodes(Partitioner *p) {
   xl_reset(&p->l, true);
 }
 
+/* Which calls of delegates are left out when sizes are 0: a delegate has one guard. */
+static void find_guards(Partitioner *p) {
+  for (FOR_NODES(p->g, n)) {
+    p->guard[n] = 1;
+    if (p->delegated[n])
+      (void)xl_guard(p->g, n, &p->guard[n]);
+    p->guarded |= !sym_is_const(p->guard[n]);
+  }
+}
+
 /* Numbers node n behind one that it depends on. */
 static void number_behind(Partitioner *p, NodeId n, NodeId def) {
-  uint32_t least = p->change[def] + (p->delegated[n] && !p->delegated[def]);
+  bool together = p->delegated[def] && p->guard[def] == p->guard[n];
+  uint32_t least = p->change[def] + (p->delegated[n] && !together);
   p->change[n] = least > p->change[n] ? least : p->change[n];
 }
 
@@ -110,6 +123,27 @@ static uint32_t last_partition(const Partitioner *p) {
   for (FOR_NODES(p->g, n))
     last = p->change[n] > last ? p->change[n] : last;
   return last;
+}
+
+/* Divides partitions of one number by their guards; they do not depend on each other. */
+static void divide_by_guards(Partitioner *p) {
+  Graph *g = p->g;
+  uint32_t last = last_partition(p), count = 0;
+  NodeId *first = ARENA_ARRAY(p->c->scratch, NodeId, (size_t)last + 1), /* of the number */
+      *next = ARENA_ARRAY(p->c->scratch, NodeId, g->node_count); /* first node of the next guard */
+  uint32_t *number = ARENA_ARRAY(p->c->scratch, uint32_t, g->node_count); /* by first node */
+  for (FOR_NODES(g, n)) {
+    NodeId *of = &first[p->change[n]];
+    while (*of && p->guard[*of] != p->guard[n])
+      of = &next[*of];
+    if (!p->delegated[n])
+      continue;
+    if (!*of)
+      number[ *of = n] = ++count;
+    number[n] = number[*of];
+  }
+  for (FOR_NODES(g, n))
+    p->change[n] = number[n];
 }
 
 /* Leaves partitions out that would only move elements, which passes that come later may do away
@@ -465,11 +499,15 @@ static Status partition(BackendContext *c, Graph *g) {
   Partitioner p = {.c = c, .g = g};
   p.delegated = ARENA_ARRAY(c->scratch, bool, g->node_count);
   p.change = ARENA_ARRAY(c->scratch, uint32_t, g->node_count);
+  p.guard = ARENA_ARRAY(c->scratch, SymInt, g->node_count);
   xl_init(&p.l, g, chosen_cpu(c), c->scratch);
   try_nodes(&p);
-  do
+  find_guards(&p);
+  do {
     number_nodes(&p);
-  while ((!c->whole && drop_copies(&p)) || !try_partitions(&p) || drop_small(&p));
+    if (p.guarded)
+      divide_by_guards(&p);
+  } while ((!c->whole && drop_copies(&p)) || !try_partitions(&p) || drop_small(&p));
   if (divide_repeats(&p))
     (void)try_partitions(&p);
   for (FOR_NODES(g, n)) {
@@ -487,6 +525,7 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   if (!lower_all(&l, part))
     BUG("a node is refused when lowered (%s), and was not before", l.refusal.rule);
   xnn_write_delegate(c, g, &l, code);
+  (void)xl_guard(g, part->nodes[0], &code->guard);
   xl_release(&l);
   if (!code->blob)
     return diag_report(c->sink, DIAG_TOO_LARGE, node_place(g, part->nodes[0]),

@@ -239,6 +239,27 @@ static NodeId add_call(Delegation *d, const Partition *part, const DelegateCode 
   return first ? value_def(g, first) : 0;
 }
 
+/* Puts the call into a branch that is taken unless the guard is 0, with tensors of no elements in
+ * the other one. Gives the node whose results are those of the partition. */
+static NodeId guard_call(Delegation *d, NodeId call, SymInt guard) {
+  Graph *g = d->g;
+  uint32_t count = g->nodes[call].result_count;
+  ValueId *called = ARENA_ARRAY(d->p->scratch, ValueId, count),
+          *empty = ARENA_ARRAY(d->p->scratch, ValueId, count);
+  Builder b = builder_make(g, call, g->nodes[call].loc);
+  ValueId size = build(&b, OP_SCALAR_TENSOR, A_INT(guard), A_DTYPE(DTYPE_I64));
+  (void)build(&b, OP_IF, A_VAL(build(&b, OP_NE_SCALAR, A_VAL(size), A_INT(0))));
+  b.before = g->nodes[call].next;
+  (void)build_args(&b, OP_ELSE, NULL, 0);
+  for (uint32_t i = 0; i < count; i++) {
+    called[i] = node_result(g, call, i);
+    const Type *t = value_type(g, called[i]);
+    empty[i] = build(&b, OP_FULL, A_INTS(t->dims, t->rank), A_INT(0), A_DTYPE(t->dtype));
+  }
+  ValueId joined = build(&b, OP_ENDIF, A_VALS(called, count), A_VALS(empty, count));
+  return joined ? value_def(g, joined) : 0;
+}
+
 /* --- what a plug-in answered --- */
 
 /* Partitions have numbers up to that of the nodes, and each lies in one region. */
@@ -361,8 +382,11 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
     return STATUS_INTERNAL;
   fact->call = call;
   keep_origin(g, call, &part);
+  NodeId made = sym_is_const(code.guard) ? call : guard_call(d, call, code.guard);
+  if (!made)
+    return STATUS_INTERNAL;
   for (uint32_t i = 0; i < part.output_count; i++)
-    graph_replace_value(g, outputs[i], node_result(g, call, i));
+    graph_replace_value(g, outputs[i], node_result(g, made, i));
   while (count)
     graph_remove_node(g, nodes[--count]);
   return d->backend->plugin ? check_call(d, call) : STATUS_OK;

@@ -363,16 +363,22 @@ static bool known_fill(Known *k) {
   return true;
 }
 
-static bool known_prod(Known *k) {
+/* All elements of a list as one. An empty one has a product only. */
+static bool known_reduced(Known *k, SymInt of(SymTable *t, SymInt a, SymInt b)) {
   uint32_t count;
   const SymInt *x = operand(k, 0, &count);
-  if (!x || k->count != 1 || value_rank(k->g, node_value(k->g, k->n, 0)) > 1)
+  if (!x || k->count != 1 || value_rank(k->g, node_value(k->g, k->n, 0)) > 1 ||
+      (!count && of != sym_mul))
     return false;
-  k->out[0] = 1;
-  for (uint32_t i = 0; i < count; i++)
-    k->out[0] = sym_mul(&k->g->syms, k->out[0], x[i]);
+  k->out[0] = count ? x[0] : 1;
+  for (uint32_t i = 1; i < count; i++)
+    k->out[0] = of(&k->g->syms, k->out[0], x[i]);
   return true;
 }
+
+static bool known_least(Known *k) { return known_reduced(k, sym_min); }
+static bool known_greatest(Known *k) { return known_reduced(k, sym_max); }
+static bool known_prod(Known *k) { return known_reduced(k, sym_mul); }
 
 static bool known_floor(Known *k) { return known_copy(k) || known_scaled(k); }
 
@@ -402,6 +408,8 @@ static KnownFn *known_by(const Graph *g, NodeId n) {
       [OP_WHERE_SELF] = known_where,
       [OP_NEG] = known_neg,
       [OP_EXPAND_COPY] = known_fill,
+      [OP_AMAX] = known_greatest,
+      [OP_AMIN] = known_least,
       [OP_PROD] = known_prod,
       [OP_PROD_DIM_INT] = known_prod,
       [OP_VIEW_COPY_DTYPE] = never_known,

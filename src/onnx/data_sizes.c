@@ -5,7 +5,11 @@
 #include <stdio.h>
 
 #include "ir/match.h"
+#include "onnx/data_range.h"
 #include "onnx/import_state.h"
+
+#define ROUNDING 1e-6 /* of sums and products of float32 */
+enum { DEPTH_MAX = 32 };
 
 /* --- upper bounds --- */
 
@@ -139,38 +143,16 @@ static void trace(Import *im, Element *e) {
   }
 }
 
-/* --- lower bounds --- */
+/* --- ranges --- */
 
-enum { DEPTH_MAX = 32 };
-
-/* Ops whose result is 1 or more when all elements of the operand are. */
-static bool keeps_one(const Graph *g, NodeId n) {
-  static const OpId ops[] = {OP_AMAX,   OP_AMIN,         OP_CEIL,
-                             OP_ROUND,  OP_FLOOR,        OP_SELECT_COPY_INT,
-                             OP_CUMSUM, OP_INDEX_SELECT, OP_SLICE_COPY_TENSOR};
-  OpId op = node_cget(g, n)->op;
-  if (op == OP_TO_COPY) /* 256 as u8 is 0 */
-    return dtype_size(value_dtype(g, node_result(g, n, 0))) >= 4;
-  for (size_t i = 0; i < COUNT_OF(ops); i++)
-    if (op == ops[i])
-      return true;
-  return op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE;
-}
-
-/* Are all elements 1 or more, or no numbers? Lengths of speech synthesis are: each token has a
- * frame (Clip, CumSum), a batch one (Clip, ReduceMax). With a size that may be 0, no delegate could
- * take what follows. */
-static bool at_least_one(const Graph *g, ValueId v) {
-  NodeId n = value_def(g, v);
-  for (uint32_t depth = 0; n && depth < DEPTH_MAX; depth++) {
-    if (node_cget(g, n)->op == OP_CLAMP) /* of a maximum below the minimum all is the maximum */
-      return !node_absent(g, n, 1) && node_scalar(g, n, 1) >= 1 &&
-             (node_absent(g, n, 2) || node_scalar(g, n, 2) >= 1);
-    if (!keeps_one(g, n))
-      return false;
-    n = value_def(g, node_value(g, n, 0));
-  }
-  return false;
+/* The upper bound of dim `dim` of output 0, by --bound or the model, else by how the size is
+ * computed. */
+static bool element_bound(Import *im, ValueId v, uint32_t dim, int64_t *most) {
+  if (out_bound(im, 0, dim, most))
+    return true;
+  double high = data_range(im, v).hi;
+  *most = int_clamped(high * (1 + ROUNDING), 0, INT32_MAX);
+  return high < INT32_MAX;
 }
 
 /* --- how far apart two numbers are --- */
@@ -242,7 +224,7 @@ static SymInt read_element(Import *im, const Element *e, int64_t most) {
   bool single = value_rank(im->g, v) == 0 || value_dim(im->g, v, 0) == 1;
   if (!single)
     v = ex_element(im, v, e->at);
-  bool some = import_ok(im) && most > 0 && at_least_one(im->g, v);
+  bool some = most > 0 && data_range(im, v).lo >= 1;
   ValueId read = some ? ex_at_least(im, v, 1) : v; /* what a NaN is made must not pass */
   ValueId number = build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(read));
   if (!import_ok(im))
@@ -273,7 +255,7 @@ bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims
   for (uint32_t i = 0; i < shape->rank; i++) {
     elements[i] = (Element){.v = list, .at = i};
     trace(im, &elements[i]);
-    if (!elements[i].known && !out_bound(im, 0, first + i, &most[i]))
+    if (!elements[i].known && !element_bound(im, elements[i].v, first + i, &most[i]))
       unbounded |= (uint32_t)1 << (first + i);
   }
   if (unbounded)

@@ -4,6 +4,7 @@
 
 #include <xxhash.h>
 
+#include "ir/region.h"
 #include "ir/solve.h"
 #include "ops/move.h"
 #include "ops/ops.h"
@@ -318,6 +319,30 @@ static bool constraints_hold(const Graph *g, const int64_t *symbols) {
   return true;
 }
 
+/* The smallest sizes, the largest, and some between. */
+static int64_t *sample(const Graph *g, int64_t i, Arena *arena) {
+  int64_t *symbols = ARENA_ARRAY(arena, int64_t, (size_t)g->syms.symbol_count + 1);
+  for (uint32_t k = 0; k < g->syms.symbol_count; k++) {
+    SymInt symbol = sym_symbol_by_index(&g->syms, k);
+    int64_t lo = sym_lower(&g->syms, symbol), hi = sym_upper(&g->syms, symbol);
+    symbols[k] = i == SAMPLES - 1 ? hi : lo + (hi - lo) / (SAMPLES - 1) * i;
+  }
+  return symbols;
+}
+
+/* Whether a call in a branch is left out at these sizes: a result has no elements. */
+static bool is_left_out(Sizes *s, NodeId n) {
+  if (!region_opening(s->g, n))
+    return false;
+  bool empty = false;
+  for (uint32_t i = 0; i < node_cget(s->g, n)->result_count; i++) {
+    Tensor t = tensor_at(s, node_result(s->g, n, i));
+    for (uint32_t k = 0; k < t.rank; k++)
+      empty |= t.dims[k] == 0;
+  }
+  return empty;
+}
+
 /* Checks the call n with what the graph knows of sizes and, where related, at some sizes that its
  * symbols can have. */
 const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena) {
@@ -328,19 +353,10 @@ const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena)
   Sizes sizes = {.g = g};
   Tensor *results;
   const char *fault = check_at(&sizes, n, reader, arena, &results);
-  /* The smallest sizes, the largest, and some between. */
   related = related && sizes.varies;
   for (int64_t i = 0; i < SAMPLES && related && !fault; i++) {
-    int64_t *symbols = ARENA_ARRAY(arena, int64_t, (size_t)g->syms.symbol_count + 1);
-    for (uint32_t k = 0; k < g->syms.symbol_count; k++) {
-      SymInt symbol = sym_symbol_by_index(&g->syms, k);
-      int64_t lo = sym_lower(&g->syms, symbol), hi = sym_upper(&g->syms, symbol);
-      symbols[k] = lo + (hi - lo) / (SAMPLES - 1) * i;
-      if (i == SAMPLES - 1)
-        symbols[k] = hi;
-    }
-    sizes = (Sizes){.g = g, .symbols = symbols};
-    if (constraints_hold(g, symbols))
+    sizes = (Sizes){.g = g, .symbols = sample(g, i, arena)};
+    if (constraints_hold(g, sizes.symbols) && !is_left_out(&sizes, n))
       fault = check_at(&sizes, n, reader, arena, &results);
   }
   return fault;

@@ -65,4 +65,23 @@ CASES = [
          'y,z=Split<axis=1>(x,s)', feeds=lambda n, m: [floats(n, 6), np.array([m, 6 - m])], sizes=((3, 2), (1, 6), (8, 0), (6, 5))),
     Case('split-data-rows', 'float[n,4] x, int64[3] s', 'float[a,4] y, float[c,4] z',
          'y,q,z=Split(x,s)', feeds=lambda n, m: [floats(n, 4), np.array([m, 1, n - m - 1])], sizes=((3, 2), (1, 0), (8, 3), (6, 5))),
+    # The head of a detector, on as many boxes as have a score: also on none. Its features depend on no box, the mean over the boxes is not empty
+    # where they are.
+    Case('head-of-boxes', 'float[n,3,6,6] x, float[n] s', 'float[a,5] y, float[a,4,3,3] z, float[n,4,3,3] f',
+         'p=Constant<value=float[4,3,3,3] {' + ','.join(f'{(i * 5 % 17 - 8) / 8:.3f}' for i in range(108)) + '}>() '
+         'q=Constant<value=float[4,4,3,3] {' + ','.join(f'{(i * 7 % 11 - 5) / 8:.3f}' for i in range(144)) + '}>() '
+         'w=Constant<value=float[36,4] {' + ','.join(f'{(i * 7 % 13 - 6) / 8:.3f}' for i in range(144)) + '}>() '
+         'zero=Constant<value_float=0.0>() front=Constant<value_ints=[0]>() m=Greater(s,zero) k=NonZero(m) i=Squeeze(k,front) '
+         'e=Conv<strides=[2,2],pads=[1,1,1,1]>(x,p) f=Relu(e) g=Gather(f,i) h=Conv<pads=[1,1,1,1]>(g,q) z=Relu(h) r=Flatten(z) '
+         'u=Gemm(r,w) v=Softmax(u) t=Gather(s,i) last=Constant<value_ints=[1]>() c=Unsqueeze(t,last) y=Concat<axis=1>(v,c)',
+         feeds=lambda n, m: [floats(n, 3, 6, 6), np.array([1.0 if i < m else -1.0 for i in range(n)], np.float32)],
+         sizes=((3, 2), (1, 0), (8, 0), (8, 8), (5, 1))),
+    # Masks are resized to boxes that are clipped to the image, and put into it: bounded without a flag.
+    Case('paste-box', 'float[1,1,4,4] x, float[n,4] b, int64 k', 'float[1,1,h,w] y, float[a,9] z',
+         'low=Constant<value_float=0.0>() high=Constant<value_float=9.0>() o=Constant<value_int=1>() i=Constant<value_ints=[0]>() j=Constant<value_ints=[1]>() '
+         'l=Constant<value_ints=[2]>() e=Constant<value_ints=[4]>() c=Max(b,low) d=Min(c,high) g=Gather<axis=0>(d,k) q=Cast<to=7>(g) '
+         'p=Slice(q,i,l) r=Slice(q,l,e) s=Sub(r,p) t=Add(s,o) u=Max(t,o) v=Constant<value_ints=[1,1]>() sizes=Concat<axis=0>(v,u) '
+         'y=Resize<mode="linear">(x,,,sizes) top=Slice(q,i,j) wide=Constant<value_ints=[9]>() rows=Concat<axis=0>(top,wide) z=ConstantOfShape(rows)',
+         feeds=lambda n, m: [floats(1, 1, 4, 4), np.array([[i - 2, 1.5, 4 + 3 * i, 5 + m] for i in range(n)], np.float32), np.array(n - 1)],
+         sizes=((3, 2), (1, 0), (8, 30), (4, -9))),
 ]

@@ -1,0 +1,235 @@
+/* See data_range.h. One rule an op, from operands to the result; values that were looked at are
+ * remembered, and only so many are. */
+#include "onnx/data_range.h"
+
+#include <math.h>
+
+#include "support/keymap.h"
+
+enum { DEPTH_MAX = 64, VALUES_MAX = 1024, ELEMENTS_MAX = 4096 };
+
+typedef struct Ranges {
+  Import *im;
+  KeyMap seen; /* position in known, from 1 */
+  DataRange known[VALUES_MAX];
+  uint32_t count, depth;
+} Ranges;
+
+typedef DataRange RangeFn(Ranges *r, NodeId n);
+
+static DataRange range_of(Ranges *r, ValueId v);
+
+static const DataRange unknown = {-INFINITY, INFINITY};
+
+static DataRange operand(Ranges *r, NodeId n, uint32_t i) {
+  ValueId v = node_absent(r->im->g, n, i) ? 0 : node_value(r->im->g, n, i);
+  return v ? range_of(r, v) : unknown;
+}
+
+static DataRange joined(DataRange a, DataRange b) {
+  return (DataRange){fmin(a.lo, b.lo), fmax(a.hi, b.hi)};
+}
+
+/* The least and the greatest of what the ends give; an infinite end times 0 may be anything. */
+static DataRange of_ends(double a, double b, double c, double d) {
+  if (isnan(a) || isnan(b) || isnan(c) || isnan(d))
+    return unknown;
+  return (DataRange){fmin(fmin(a, b), fmin(c, d)), fmax(fmax(a, b), fmax(c, d))};
+}
+
+/* --- rules --- */
+
+static DataRange same(Ranges *r, NodeId n) { return operand(r, n, 0); }
+
+/* A number that is too large for 32 bits or more is no size. */
+static DataRange converted(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  DType to = value_dtype(r->im->g, node_result(r->im->g, n, 0));
+  if (dtype_is_float(to))
+    return x;
+  if (to == DTYPE_BOOL)
+    return (DataRange){0, 1};
+  bool fits = dtype_size(to) >= 4 || (x.lo >= 0 && x.hi <= INT8_MAX);
+  return fits ? (DataRange){trunc(x.lo), trunc(x.hi)} : unknown;
+}
+
+static DataRange whole(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  return (DataRange){floor(x.lo), ceil(x.hi)};
+}
+
+static DataRange of_relu(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  return (DataRange){fmax(x.lo, 0), fmax(x.hi, 0)};
+}
+
+/* Of a maximum below the minimum all is the maximum. */
+static DataRange of_clamp(Ranges *r, NodeId n) {
+  const Graph *g = r->im->g;
+  double low = node_absent(g, n, 1) ? -INFINITY : node_scalar(g, n, 1),
+         high = node_absent(g, n, 2) ? INFINITY : node_scalar(g, n, 2);
+  DataRange x = operand(r, n, 0);
+  return (DataRange){fmin(fmax(x.lo, low), high), fmin(fmax(x.hi, low), high)};
+}
+
+static DataRange of_minimum(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  return (DataRange){fmin(a.lo, b.lo), fmin(a.hi, b.hi)};
+}
+
+static DataRange of_maximum(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  return (DataRange){fmax(a.lo, b.lo), fmax(a.hi, b.hi)};
+}
+
+static DataRange of_sum(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  double by = node_scalar(r->im->g, n, 2);
+  if (by == 0)
+    return a;
+  double low = b.lo * by, high = b.hi * by;
+  return (DataRange){a.lo + fmin(low, high), a.hi + fmax(low, high)};
+}
+
+static DataRange of_difference(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  double by = node_scalar(r->im->g, n, 2);
+  if (by == 0)
+    return a;
+  double low = b.lo * by, high = b.hi * by;
+  return (DataRange){a.lo - fmax(low, high), a.hi - fmin(low, high)};
+}
+
+static DataRange of_product(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  return of_ends(a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi);
+}
+
+static DataRange of_quotient(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  if (b.lo <= 0 && b.hi >= 0)
+    return unknown;
+  return of_ends(a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi);
+}
+
+static DataRange of_negative(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  return (DataRange){-x.hi, -x.lo};
+}
+
+/* Sums of what is not negative are at least its first one. */
+static DataRange of_sums(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  return x.lo >= 0 ? (DataRange){x.lo, INFINITY} : unknown;
+}
+
+static DataRange of_list(Ranges *r, NodeId n) {
+  uint32_t count = node_list_count(r->im->g, n, 0);
+  DataRange x = count ? range_of(r, node_list_value(r->im->g, n, 0, 0)) : unknown;
+  for (uint32_t i = 1; i < count; i++)
+    x = joined(x, range_of(r, node_list_value(r->im->g, n, 0, i)));
+  return x;
+}
+
+static DataRange of_choice(Ranges *r, NodeId n) {
+  DataRange yes = operand(r, n, 1), no = operand(r, n, 2);
+  return joined(yes, no);
+}
+
+static const struct {
+  OpId op;
+  RangeFn *rule;
+} rules[] = {{OP_ADD_TENSOR, of_sum},
+             {OP_AMAX, same},
+             {OP_AMIN, same},
+             {OP_CAT, of_list},
+             {OP_CEIL, whole},
+             {OP_CLAMP, of_clamp},
+             {OP_CLONE, same},
+             {OP_CUMSUM, of_sums},
+             {OP_DIV_TENSOR, of_quotient},
+             {OP_EXPAND_COPY, same},
+             {OP_FLIP, same},
+             {OP_FLOOR, whole},
+             {OP_GATHER, same},
+             {OP_INDEX_SELECT, same},
+             {OP_INDEX_TENSOR, same},
+             {OP_MAXIMUM, of_maximum},
+             {OP_MINIMUM, of_minimum},
+             {OP_MUL_TENSOR, of_product},
+             {OP_NEG, of_negative},
+             {OP_PERMUTE_COPY, same},
+             {OP_RELU, of_relu},
+             {OP_REPEAT, same},
+             {OP_ROUND, whole},
+             {OP_SELECT_COPY_INT, same},
+             {OP_SLICE_COPY_TENSOR, same},
+             {OP_SPLIT_COPY_TENSOR, same},
+             {OP_SPLIT_WITH_SIZES_COPY, same},
+             {OP_STACK, of_list},
+             {OP_SUB_TENSOR, of_difference},
+             {OP_TO_COPY, converted},
+             {OP_TRUNC, whole},
+             {OP_UNBIND_COPY_INT, same},
+             {OP_WHERE_SELF, of_choice}};
+
+/* --- values --- */
+
+/* Known elements: of constants, and sizes. */
+static bool of_elements(Import *im, ValueId v, DataRange *range) {
+  Ints ints;
+  Doubles doubles;
+  *range = (DataRange){INFINITY, -INFINITY};
+  const Constant *constant = value_constant(im->g, v);
+  if (constant && constant->size > ELEMENTS_MAX * sizeof(double))
+    return false;
+  if (value_ints(im, v, &ints)) {
+    for (uint32_t i = 0; i < ints.count; i++)
+      *range = joined(*range, (DataRange){(double)sym_lower(&im->g->syms, ints.at[i]),
+                                          (double)sym_upper(&im->g->syms, ints.at[i])});
+    return ints.count > 0;
+  }
+  if (!value_doubles(im, v, &doubles))
+    return false;
+  for (uint32_t i = 0; i < doubles.count; i++)
+    *range = joined(*range, (DataRange){doubles.at[i], doubles.at[i]});
+  return doubles.count > 0;
+}
+
+static DataRange compute(Ranges *r, ValueId v) {
+  const Graph *g = r->im->g;
+  NodeId n = value_def(g, v);
+  DataRange range;
+  if (value_type(g, v)->kind != TYPE_TENSOR)
+    return unknown;
+  if (of_elements(r->im, v, &range))
+    return range;
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  for (size_t i = 0; n && i < COUNT_OF(rules); i++)
+    if (op == rules[i].op)
+      return rules[i].rule(r, n);
+  return n && op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE ? same(r, n) : unknown;
+}
+
+static DataRange range_of(Ranges *r, ValueId v) {
+  uint32_t *slot, at = keymap_get(&r->seen, &v, sizeof v, &slot);
+  if (at)
+    return r->known[at - 1];
+  if (r->count == VALUES_MAX || r->depth == DEPTH_MAX)
+    return unknown;
+  at = *slot = ++r->count;
+  r->known[at - 1] = unknown;
+  r->depth++;
+  r->known[at - 1] = compute(r, v);
+  r->depth--;
+  return r->known[at - 1];
+}
+
+DataRange data_range(Import *im, ValueId v) {
+  if (!import_ok(im) || !v)
+    return unknown;
+  Ranges *r = ARENA_NEW(&im->scratch, Ranges);
+  r->im = im;
+  r->seen = keymap_make(&im->scratch, im->ctx->names.seed);
+  return range_of(r, v);
+}
