@@ -139,7 +139,7 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
-enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, NIBBLE_ZERO = 8 };
+enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, NIBBLE_ZERO = 8, BYTE_ZERO = 128 };
 
 /* A constant of codes of 4 bits, two a byte, lower ones first, as numbers from -8 to 7. */
 static ValueId signed_nibbles(Import *im, ValueId packed, int64_t rows, int64_t columns) {
@@ -157,9 +157,12 @@ static bool takes_rows_of_bytes(Import *im) {
           attr_int(im, "accuracy_level", 0) == ACCURACY_INT8);
 }
 
+/* Weights that a backend keeps as they are: of 4 bits where it may multiply by rows of 8. */
 static bool backend_takes(Import *im, const Blocks *w, ValueId zeros) {
-  return import_ok(im) && takes_rows_of_bytes(im) && w->bits == 4 && w->size % BACKEND_BLOCK == 0 &&
-         (!zeros || ex_dtype(im, zeros) == DTYPE_U8);
+  if (!import_ok(im) || im->options->blocks == BLOCKS_NEVER ||
+      (zeros && ex_dtype(im, zeros) != DTYPE_U8))
+    return false;
+  return w->bits == 8 || (w->bits == 4 && w->size % BACKEND_BLOCK == 0 && takes_rows_of_bytes(im));
 }
 
 /* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
@@ -172,16 +175,31 @@ static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, Valu
                (!zeros || value_is_const(im->g, zeros));
   if (!known)
     return 0;
-  Quantization q = {
-      .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
+  Quantization q = {.dtype = DTYPE_U8, .high = UINT8_MAX, .scales = scales, .axis = 1};
+  q.block = w->size;
+  if (w->bits == 8) {
+    q.zeros = zeros ? zeros : ex_full(im, DTYPE_U8, (SymInt[]){w->n, w->count}, 2, BYTE_ZERO);
+    return build_dequantize(&im->b, packed, &q);
+  }
+  q.dtype = DTYPE_I8;
+  q.low = -8;
+  q.high = 7;
   q.zeros = zeros ? ex_minus(im, ex_cast(im, zeros, DTYPE_I8), NIBBLE_ZERO) : 0;
   return build_dequantize(&im->b, signed_nibbles(im, packed, w->n, w->count * w->size), &q);
+}
+
+/* x rounded to 8 bits a row. */
+static ValueId rows_of_bytes(Import *im, ValueId x) {
+  Quantization q = build_rows(&im->b, x);
+  return build_dequantize(&im->b, build_quantize(&im->b, x, &q), &q);
 }
 
 ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
                       ValueId zeros, ValueId bias) {
   ValueId weights = backend_weights(im, w, packed, scales, zeros);
   x = by_parts(im, w, x, weights ? 1 : 8 / w->bits);
+  if (weights && w->bits == 8 && takes_rows_of_bytes(im))
+    x = rows_of_bytes(im, x);
   weights = weights ? weights : real_weights(im, w, packed, scales, zeros);
   return ex_linear(im, x, weights, bias);
 }
