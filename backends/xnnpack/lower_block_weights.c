@@ -6,7 +6,8 @@
 #include "ir/transform.h"
 #include "support/half.h"
 
-enum { NIBBLE_ZERO = 8, BYTE_ZERO = 128, LEAST_BLOCK = 32 };
+enum { NIBBLE_ZERO = 8, BYTE_ZERO = 128 };
+enum { LEAST_NIBBLES = 32, LEAST_BYTES = 16 }; /* of a block; shorter products are slow */
 
 /* A matrix [outputs, inputs] whose weights have a scale for each block of the inputs. */
 typedef struct Blocks {
@@ -90,9 +91,11 @@ static XnnId block_shifts(XnnLowering *l, const Blocks *b) {
 
 /* Whether no code has more than 4 bits. */
 static bool codes_fit(const Blocks *b, const Constant *codes) {
-  if (codes->transform && codes->transform->code != TRANSFORM_COPY)
-    return codes->transform->code == TRANSFORM_UNPACK ||
-           (codes->transform->low >= -NIBBLE_ZERO && codes->transform->high < NIBBLE_ZERO);
+  const Transform *t = codes->transform;
+  if (t && t->code == TRANSFORM_UNPACK)
+    return t->low == (b->q->dtype == DTYPE_U8 ? 0 : -NIBBLE_ZERO);
+  if (t && t->code != TRANSFORM_COPY)
+    return t->low >= -NIBBLE_ZERO && t->high < NIBBLE_ZERO;
   const Constant *made = constant_made(codes);
   for (uint64_t i = 0; i < made->size; i++)
     if ((unsigned)stored_code(b, made->data[i]) >= 2 * NIBBLE_ZERO)
@@ -154,7 +157,7 @@ static XnnId bytes_twin(XnnLowering *l, const Blocks *b, const Constant *codes) 
 XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
                     const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
   Graph *g = l->g;
-  if (rank != 2 || perm[1] != q->axis || dims[1] % q->block)
+  if (rank != 2 || perm[1] != q->axis || dims[1] % q->block || q->block < LEAST_BYTES)
     return XNN_NONE;
   const Constant *zeros = q->zeros ? value_constant(g, q->zeros) : NULL,
                  *from = value_lazy_constant(g, codes);
@@ -168,7 +171,7 @@ XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32
               .count = dims[1] / (uint32_t)q->block};
   if (!scales_fit(&b))
     return XNN_NONE;
-  bool nibbles = q->block % LEAST_BLOCK == 0 && codes_fit(&b, from);
+  bool nibbles = q->block % LEAST_NIBBLES == 0 && codes_fit(&b, from);
   b.zero = nibbles ? NIBBLE_ZERO : BYTE_ZERO;
   XnnId id = nibbles ? nibbles_twin(l, &b, from, dims) : bytes_twin(l, &b, from);
   *shift = block_shifts(l, &b);
