@@ -39,6 +39,19 @@ ValueId blocks_codes(Import *im, ValueId packed, int64_t bits) {
   return ex_view_as(im, ex_cat(im, parts, count, s.rank), &s);
 }
 
+/* Known ones are a constant, also where folding would not make one that is so large: backends ask
+ * for it. */
+ValueId blocks_zeros(Import *im, ValueId packed, int64_t bits) {
+  Dims s = shape_of(im, packed);
+  if (!import_ok(im) || bits != 4 || !s.rank || !value_is_const(im->g, packed))
+    return blocks_codes(im, packed, bits);
+  Constant bytes = *value_constant(im->g, packed),
+           codes = constant_unpacked(im->g, bytes, 1, bytes.size * 2, false, 0);
+  s.d[s.rank - 1] *= 2;
+  TypeId type = graph_tensor_type(im->g, DTYPE_U8, s.rank, s.d, ORDER_CONTIGUOUS);
+  return graph_add_constant(im->g, type, codes, 0);
+}
+
 /* y (f32) less its zero points; 0: the usual one, the middle of the codes. */
 static ValueId centred(Import *im, ValueId y, ValueId zeros, int64_t bits) {
   if (zeros)
@@ -90,7 +103,7 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
   if (ex_dtype(im, zeros) != DTYPE_U8)
     return as_matrix(im, zeros, "zero_points", w->n, w->count);
   int64_t row = (w->count * w->bits + 7) / 8;
-  zeros = blocks_codes(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
+  zeros = blocks_zeros(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
   return ex_slice(im, zeros, 1, 0, w->count);
 }
 
