@@ -159,8 +159,8 @@ XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32
   Graph *g = l->g;
   if (rank != 2 || perm[1] != q->axis || dims[1] % q->block || q->block < LEAST_BYTES)
     return XNN_NONE;
-  const Constant *zeros = q->zeros ? value_constant(g, q->zeros) : NULL,
-                 *from = value_lazy_constant(g, codes);
+  const Constant *zeros = q->zeros ? value_constant(g, q->zeros) : NULL;
+  Constant from = *value_lazy_constant(g, codes); /* a copy: constants move when one is added */
   Blocks b = {.g = g,
               .q = q,
               .zeros = zeros ? zeros->data : NULL,
@@ -171,9 +171,9 @@ XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32
               .count = dims[1] / (uint32_t)q->block};
   if (!scales_fit(&b))
     return XNN_NONE;
-  bool nibbles = q->block % LEAST_NIBBLES == 0 && codes_fit(&b, from);
+  bool nibbles = q->block % LEAST_NIBBLES == 0 && codes_fit(&b, &from);
   b.zero = nibbles ? NIBBLE_ZERO : BYTE_ZERO;
-  XnnId id = nibbles ? nibbles_twin(l, &b, from, dims) : bytes_twin(l, &b, from);
+  XnnId id = nibbles ? nibbles_twin(l, &b, &from, dims) : bytes_twin(l, &b, &from);
   *shift = block_shifts(l, &b);
   return id;
 }
