@@ -403,8 +403,8 @@ static void test_blocks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values), cmocka_unit_test(test_permuted), cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_unpacked_rows), cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_faults)};
+      cmocka_unit_test(test_values), cmocka_unit_test(test_permuted),
+      cmocka_unit_test(test_packed), cmocka_unit_test(test_unpacked_rows),
+      cmocka_unit_test(test_blocks), cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
