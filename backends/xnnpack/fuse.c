@@ -184,8 +184,9 @@ static bool has_codes(const XnnGraph *x) {
 /* Takes the nodes out of the graph, to be written anew. */
 static Fuse fuse_begin(XnnLowering *l) {
   XnnGraph *x = &l->x;
-  /* Every node may add a value, and a conversion one for each operand. */
-  size_t most = (size_t)x->value_count * 2 + (size_t)x->node_count * 8 + 1;
+  /* Every node may add a value, a conversion one for each operand, the filter of a block its
+   * columns as floats and quantized, a product and a sum. */
+  size_t most = (size_t)x->value_count * 6 + (size_t)x->node_count * 8 + 1;
   Fuse f = {.l = l,
             .x = x,
             .old = ARENA_ARRAY(l->arena, XnnNode, (size_t)x->node_count + 1),
@@ -197,6 +198,8 @@ static Fuse fuse_begin(XnnLowering *l) {
             .rows = ARENA_ARRAY(l->arena, XnnId, most),
             .images = ARENA_ARRAY(l->arena, XnnId, most),
             .sums = ARENA_ARRAY(l->arena, XnnId, most),
+            .floats_by_block = ARENA_ARRAY(l->arena, XnnId, most),
+            .tokens_by_block = ARENA_ARRAY(l->arena, XnnId, most),
             .base = ARENA_ARRAY(l->arena, XnnId, most),
             .unsigned_codes = ARENA_ARRAY(l->arena, XnnId, most),
             .dynamic = ARENA_ARRAY(l->arena, uint8_t, most),
@@ -210,6 +213,7 @@ static Fuse fuse_begin(XnnLowering *l) {
     f.alias[i] = (XnnId)i;
     f.codes[i] = f.tokens[i] = f.rows[i] = f.images[i] = XNN_NONE;
     f.unsigned_codes[i] = f.base[i] = f.sums[i] = XNN_NONE;
+    f.floats_by_block[i] = f.tokens_by_block[i] = XNN_NONE;
   }
   for (XnnId v = 0; v < x->value_count; v++)
     f.varies |= x->values[v].dynamic != 0;

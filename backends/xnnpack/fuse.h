@@ -26,10 +26,13 @@ typedef struct Fuse {
   XnnId *tokens, *rows, *images; /* by value: it quantized by rows, as rows of one image, as
                                     images, or XNN_NONE */
   XnnId *sums;                   /* by value: the sums over blocks of its rows, or XNN_NONE */
-  XnnId *unsigned_codes;         /* by value of codes: the same as unsigned ones, or XNN_NONE */
-  XnnId *base;                   /* by value of codes that a reshape made: what of, or XNN_NONE */
-  bool *made;                    /* by value that has codes: whether there are floats, too */
-  bool varies;                   /* some dim of some value is dynamic */
+  XnnId *floats_by_block, *tokens_by_block; /* by value: the first of its blocks of columns, whose
+                                               ids follow each other, as floats or quantized at run
+                                               time, or XNN_NONE */
+  XnnId *unsigned_codes; /* by value of codes: the same as unsigned ones, or XNN_NONE */
+  XnnId *base;           /* by value of codes that a reshape made: what of, or XNN_NONE */
+  bool *made;            /* by value that has codes: whether there are floats, too */
+  bool varies;           /* some dim of some value is dynamic */
 } Fuse;
 
 static inline const char *xf_fields(const XnnNode *n) { return xnn_node_rows[n->kind].fields; }
@@ -45,6 +48,15 @@ bool xf_compute(Fuse *f, const XnnNode *n);
 
 /* Makes a product of what is quantized at run time and codes; false: it was left. */
 bool xf_compute_dynamic(Fuse *f, const XnnNode *n);
+/* Whether the codes of a constant of floats are blocks of columns, or have something added: one
+ * filter of 4 bits, or one of 8 for each block, whose ids follow each other. */
+static inline bool xf_is_in_blocks(const XnnGraph *x, const XnnValue *floats) {
+  const XnnValue *codes = &x->values[floats->codes - 1];
+  return floats->shift || codes->datatype == (uint8_t)XNN_QBINT4 ||
+         (floats->rank && codes->dims[floats->rank - 1] != floats->dims[floats->rank - 1]);
+}
+/* The same where the codes have a scale for each block of a row (fuse_blocks.c). */
+bool xf_compute_blocks(Fuse *f, const XnnNode *n);
 /* The node on floats; a product with weights of 8 bits takes those instead of floats made of them.
  */
 XnnNode xf_weight_only(Fuse *f, const XnnNode *n);
@@ -62,6 +74,15 @@ XnnId xf_by_channels(Fuse *f, const XnnNode *n, XnnId filter);
 /* The first of count scales, in the arena of the graph; those as a constant. */
 float *xf_channel_scales(const Fuse *f, const XnnValue *filter, uint32_t count);
 XnnData xf_floats_constant(Fuse *f, const float *values, uint32_t count);
+
+/* `in` quantized at run time, with a scale for its last nonbatch dims; *kept when it is there. */
+XnnId xf_quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept);
+void xf_emit_reshape(Fuse *f, XnnId in, XnnId out);
+uint32_t xf_rows_of(const XnnValue *value); /* what all dims but the last make */
+/* How many dims may vary. */
+static inline uint32_t xf_open_dims(const XnnValue *value) {
+  return (uint32_t)__builtin_popcount(value->dynamic);
+}
 
 /* The two values have the same scale and zero point. */
 bool xf_same_codes(const Fuse *f, XnnId a, XnnId b);

@@ -19,7 +19,7 @@ enum {
 enum { BEYOND = 2 }; /* a stride over one row or column */
 enum { CONV_GROUP_OUT = 11, CONV_GROUPS = 12, CONV_IN = 15, CONV_OUT = 18 };
 
-static XnnId quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept) {
+XnnId xf_quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept) {
   if (*kept != XNN_NONE)
     return *kept;
   XnnValue like = f->x->values[in];
@@ -29,19 +29,14 @@ static XnnId quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept)
   return *kept;
 }
 
-static uint32_t rows_of(const XnnValue *value) {
+uint32_t xf_rows_of(const XnnValue *value) {
   uint32_t rows = 1;
   for (uint32_t i = 0; i + 1 < value->rank; i++)
     rows *= value->dims[i];
   return rows;
 }
 
-/* How many dims may vary. */
-static uint32_t open_dims(const XnnValue *value) {
-  return (uint32_t)__builtin_popcount(value->dynamic);
-}
-
-static void emit_reshape(Fuse *f, XnnId in, XnnId out) {
+void xf_emit_reshape(Fuse *f, XnnId in, XnnId out) {
   XnnValue to = f->x->values[out];
   for (uint32_t i = 0; i < to.rank; i++)
     if (to.dynamic >> i & 1)
@@ -103,13 +98,13 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
   XnnGraph *x = f->x;
   XnnValue from = x->values[in];
   XnnId out = xf_result(n);
-  uint32_t rows = rows_of(&from), columns = from.dims[from.rank - 1],
+  uint32_t rows = xf_rows_of(&from), columns = from.dims[from.rank - 1],
            count = x->values[filter].dims[0];
   if (f->rows[in] == XNN_NONE) {
     XnnId image = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, columns});
     x->values[image].dynamic = from.dynamic ? 2 : 0;
-    emit_reshape(f, in, image);
-    quantized_at_run(f, image, 3, &f->rows[in]);
+    xf_emit_reshape(f, in, image);
+    xf_quantized_at_run(f, image, 3, &f->rows[in]);
   }
   XnnId pixels = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, count});
   XnnNode conv = {.kind = XNN_CONV2D,
@@ -131,7 +126,7 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
                              pixels,
                              0}};
   xf_emit(f, &conv);
-  emit_reshape(f, pixels, out);
+  xf_emit_reshape(f, pixels, out);
 }
 
 /* A convolution that XNNPACK makes a product of rows. */
@@ -156,7 +151,7 @@ static void emit_pixels(Fuse *f, XnnNode *n) {
   uint32_t single = single_axis(in);
   if (single) {
     n->fields[CONV_STRIDE + single - 1] = BEYOND;
-  } else if (open_dims(in)) {
+  } else if (xf_open_dims(in)) {
     n->fields[CONV_KERNEL + 1] = 2;
     n->fields[CONV_PAD_RIGHT] = 1;
     n->fields[CONV_IN + 1] = with_second_tap(f, n->fields[CONV_IN + 1]);
@@ -219,90 +214,6 @@ static bool in_groups(Fuse *f, XnnNode *n, XnnId filter, XnnId *grouped) {
   return true;
 }
 
-/* A value of floats with another last dim. */
-static XnnId with_columns(Fuse *f, XnnId like, uint32_t columns) {
-  XnnValue value = f->x->values[like];
-  value.dims[value.rank - 1] = columns;
-  XnnId made = xnn_value(f->x, XNN_FP32, value.rank, value.dims);
-  f->x->values[made].dynamic = value.dynamic;
-  return made;
-}
-
-static void emit_product(Fuse *f, XnnId in, XnnId filter, XnnId bias, XnnId out) {
-  xf_emit(f, &(XnnNode){.kind = XNN_FULLY_CONNECTED, .fields = {in, filter, bias, out, 0}});
-}
-
-/* Sums over groups of `size` elements each of rows of `groups` times as many, as a filter. */
-static XnnId sums_of_groups(Fuse *f, uint32_t groups, uint32_t size) {
-  uint32_t columns = groups * size;
-  float *ones = ARENA_ARRAY(&f->l->g->arena, float, (size_t)groups *columns + 1);
-  for (uint32_t i = 0; i < columns; i++)
-    ones[(size_t)(i / size) * columns + i] = 1;
-  return xl_floats(f->l, 2, (uint32_t[]){groups, columns}, ones);
-}
-
-/* XNNPACK's products compute as many columns at once: sums of fewer take as long. */
-enum { SUMS_AT_ONCE = 16 };
-
-/* The sums over the blocks of each row of `in`: rows are cut into pieces of a few blocks, so that a
- * piece is multiplied by one filter of ones that does not grow with the square of the row. */
-static XnnId sums_of_blocks(Fuse *f, XnnId in, uint32_t blocks) {
-  XnnGraph *x = f->x;
-  XnnValue like = x->values[in];
-  uint32_t columns = like.dims[like.rank - 1], size = columns / blocks, at_once;
-  XnnId kept = f->sums[in];
-  if (kept != XNN_NONE && x->values[kept].dims[like.rank - 1] == blocks)
-    return kept;
-  XnnId sums = f->sums[in] = with_columns(f, in, blocks);
-  for (at_once = open_dims(&like) > 1 ? blocks : SUMS_AT_ONCE; blocks % at_once; at_once--)
-    ;
-  if (at_once == blocks) {
-    emit_product(f, in, sums_of_groups(f, blocks, size), XNN_NONE, sums);
-    return sums;
-  }
-  uint32_t pieces = rows_of(&like) * (blocks / at_once);
-  XnnId piece = xnn_value(x, XNN_FP32, 2, (uint32_t[]){pieces, at_once * size}),
-        cut = xnn_value(x, XNN_FP32, 2, (uint32_t[]){pieces, at_once});
-  x->values[piece].dynamic = x->values[cut].dynamic = like.dynamic ? 1 : 0;
-  emit_reshape(f, in, piece);
-  emit_product(f, piece, sums_of_groups(f, at_once, size), XNN_NONE, cut);
-  emit_reshape(f, cut, sums);
-  return sums;
-}
-
-/* Filters of 4 bits in blocks are multiplied with rows of 8 bits only, as ONNX Runtime does it,
- * too. Zero points other than the middle, which XNNPACK does not have, come to a product of the
- * sums over the blocks of each row. */
-static bool compute_blocks(Fuse *f, const XnnNode *n) {
-  const XnnValue *value = &f->x->values[n->fields[1]];
-  if (!value->data || !value->codes ||
-      f->x->values[value->codes - 1].datatype != (uint8_t)XNN_QBINT4)
-    return false;
-  XnnNode copy = *n;
-  XnnId in = f->alias[n->fields[0]], shift = value->shift;
-  copy.fields[1] = value->codes - 1;
-  xf_make_floats(f, in);
-  copy.fields[0] = quantized_at_run(f, in, 1, &f->tokens[in]);
-  if (!shift) {
-    xf_emit(f, &copy);
-    return true;
-  }
-  XnnId out = xf_result(n), sums = sums_of_blocks(f, in, f->x->values[shift - 1].dims[1]),
-        shifted = with_columns(f, out, f->x->values[out].dims[f->x->values[out].rank - 1]),
-        bare = with_columns(f, shifted, f->x->values[copy.fields[1]].dims[0]);
-  emit_product(f, sums, shift - 1, n->fields[2], shifted);
-  copy.fields[2] = XNN_NONE;
-  copy.fields[3] = bare;
-  copy.limited = false;
-  xf_emit(f, &copy);
-  xf_emit(f, &(XnnNode){.kind = XNN_ADD,
-                        .limited = n->limited,
-                        .limit_low = n->limit_low,
-                        .limit_high = n->limit_high,
-                        .fields = {bare, shifted, out, 0}});
-  return true;
-}
-
 static bool compute_rows(Fuse *f, const XnnNode *n) {
   XnnId in = f->alias[n->fields[0]], filter = xf_filter_of(f, n, n->fields[1]);
   if (filter == XNN_NONE)
@@ -310,13 +221,14 @@ static bool compute_rows(Fuse *f, const XnnNode *n) {
   XnnNode copy = *n;
   copy.fields[1] = filter = xf_by_channels(f, n, filter);
   xf_make_floats(f, in);
-  bool whole = f->dynamic[n->fields[0]] == XF_AS_A_WHOLE && rows_of(&f->x->values[in]) > 1 &&
-               open_dims(&f->x->values[in]) <= 1 && open_dims(&f->x->values[xf_result(n)]) <= 1;
+  bool whole = f->dynamic[n->fields[0]] == XF_AS_A_WHOLE && xf_rows_of(&f->x->values[in]) > 1 &&
+               xf_open_dims(&f->x->values[in]) <= 1 &&
+               xf_open_dims(&f->x->values[xf_result(n)]) <= 1;
   if (whole) {
     emit_rows_as_image(f, n, in, filter, n->fields[2]);
     return true;
   }
-  copy.fields[0] = quantized_at_run(f, in, 1, &f->tokens[in]);
+  copy.fields[0] = xf_quantized_at_run(f, in, 1, &f->tokens[in]);
   xf_emit(f, &copy);
   return true;
 }
@@ -377,12 +289,12 @@ static XnnId stacked(Fuse *f, const Stack *s, XnnId in, bool pixels) {
                           .fields = {first, second, xnn_float(0), in, padded, 0}});
   }
   XnnId one = one_like(f, padded, pixels);
-  emit_reshape(f, padded, one);
+  xf_emit_reshape(f, padded, one);
   return one;
 }
 
 static void emit_image(Fuse *f, XnnNode *n) {
-  if (takes_pixels(n) && rows_of(&f->x->values[n->fields[CONV_IN]]) > 1)
+  if (takes_pixels(n) && xf_rows_of(&f->x->values[n->fields[CONV_IN]]) > 1)
     emit_pixels(f, n);
   else
     xf_emit(f, n);
@@ -395,12 +307,12 @@ static void emit_stacked(Fuse *f, XnnNode *n) {
   bool cut = s.results > f->x->values[out].dims[1], pixels = takes_pixels(n);
   XnnId wide = cut ? images_like(f, out, s.results) : out, one = one_like(f, wide, pixels);
   mark_dynamic(f, wide, IMAGES);
-  n->fields[CONV_IN] = quantized_at_run(f, stacked(f, &s, n->fields[CONV_IN], pixels), 3, &kept);
+  n->fields[CONV_IN] = xf_quantized_at_run(f, stacked(f, &s, n->fields[CONV_IN], pixels), 3, &kept);
   n->fields[0] = 0;
   n->fields[CONV_PAD_BOTTOM] = s.below;
   n->fields[CONV_OUT] = one;
   emit_image(f, n);
-  emit_reshape(f, one, wide);
+  xf_emit_reshape(f, one, wide);
   if (!cut)
     return;
   uint32_t begin[4] = {0}, size[4] = {0, f->x->values[out].dims[1]}; /* 0: all */
@@ -423,7 +335,7 @@ static bool compute_images(Fuse *f, const XnnNode *n) {
     emit_stacked(f, &copy);
     return true;
   }
-  copy.fields[CONV_IN] = quantized_at_run(f, in, 3, &f->images[in]);
+  copy.fields[CONV_IN] = xf_quantized_at_run(f, in, 3, &f->images[in]);
   emit_image(f, &copy);
   return true;
 }
@@ -433,7 +345,7 @@ bool xf_compute_dynamic(Fuse *f, const XnnNode *n) {
   case XNN_FULLY_CONNECTED:
     if (n->fields[4] != 0)
       return false;
-    return (f->dynamic[n->fields[0]] && compute_rows(f, n)) || compute_blocks(f, n);
+    return (f->dynamic[n->fields[0]] && compute_rows(f, n)) || xf_compute_blocks(f, n);
   case XNN_CONV2D:
   case XNN_CONV_TRANSPOSE2D:
   case XNN_DEPTHWISE_CONV2D:

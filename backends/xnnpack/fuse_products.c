@@ -20,7 +20,7 @@ static float scale_at(const Fuse *f, const XnnValue *value, uint32_t i) {
 /* The codes of a filter, if the node takes them. */
 XnnId xf_filter_of(const Fuse *f, const XnnNode *n, XnnId filter) {
   const XnnValue *value = &f->x->values[filter];
-  if (!value->data || !value->codes)
+  if (!value->data || !value->codes || xf_is_in_blocks(f->x, value))
     return XNN_NONE;
   const XnnValue *codes = &f->x->values[value->codes - 1];
   bool channels = codes->datatype == XNN_QCINT8 && codes->channel_dim == channel_dim(n) &&

@@ -296,9 +296,9 @@ XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const ui
                               const uint32_t *perm);
 /* Scale `at` of codes with several. */
 float xl_scale_at(const Graph *g, const Quantization *q, uint64_t at);
-/* The twin of a matrix [outputs, inputs] of 4 bits with a scale for each block of the inputs
- * (lower_nibbles.c); *shift: what zero points add to each block, or left alone. XNN_NONE when
- * XNNPACK has no such weights. */
+/* The twin of a matrix [outputs, inputs] with a scale for each block of the inputs
+ * (lower_block_weights.c): one filter of 4 bits, or one of 8 for each block, whose ids follow each
+ * other. *shift: what zero points add to each block. XNN_NONE when XNNPACK has no such weights. */
 XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
                     const uint32_t *dims, const uint32_t *perm, XnnId *shift);
 /* Weights or a bias whose element i is element from[i] of the constant v, or 0 where that is

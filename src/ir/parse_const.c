@@ -289,13 +289,13 @@ static Status parse_code(Parser *p, Transform *t) {
     t->code = eight ? TRANSFORM_INT8 : TRANSFORM_INT4;
     return parse_quantizer(p, t);
   }
-  bool unpacks = lexer_accept_word(l, "unpack");
-  if (!unpacks && !lexer_accept_word(l, "repack"))
-    return lexer_expected(l, "copy, int8, int4, unpack or repack");
-  t->code = unpacks ? TRANSFORM_UNPACK : TRANSFORM_REPACK;
+  bool unpacks = lexer_accept_word(l, "unpack"), recodes = lexer_accept_word(l, "recode");
+  if (!unpacks && !recodes && !lexer_accept_word(l, "repack"))
+    return lexer_expected(l, "copy, int8, int4, unpack, repack or recode");
+  t->code = unpacks ? TRANSFORM_UNPACK : recodes ? TRANSFORM_RECODE : TRANSFORM_REPACK;
   t->element = 1;
   t->twos = lexer_accept_word(l, "twos");
-  t->nibbles = unpacks || lexer_accept_word(l, "nibbles");
+  t->nibbles = unpacks || (!recodes && lexer_accept_word(l, "nibbles"));
   return unpacks ? parse_number(p, "what is added", &t->low) : STATUS_OK;
 }
 

@@ -193,7 +193,7 @@ static void put_bytes(Printer *p, const Constant *c) {
 }
 
 static void put_code(StrBuf *out, const Transform *t) {
-  static const char *const names[] = {"copy", "int8", "int4", "unpack", "repack"};
+  static const char *const names[] = {"copy", "int8", "int4", "unpack", "repack", "recode"};
   strbuf_append(out, sv_from(names[t->code]));
   if (t->code == TRANSFORM_COPY)
     strbuf_printf(out, " %u", t->element);

@@ -57,6 +57,8 @@ static const char *codes_fault(const Transform *t) {
 static const char *nibbles_fault(const Transform *t) {
   if (t->element != 1)
     return "nibbles are in bytes";
+  if (t->code == TRANSFORM_RECODE)
+    return t->nibbles ? "codes of 8 bits are no nibbles" : NULL;
   return t->nibbles || t->code == TRANSFORM_REPACK ? NULL : "what is unpacked is nibbles";
 }
 
@@ -226,6 +228,34 @@ Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b) {
   t.scales = b->scales;
   t.dims[0].scale = b->permuted ? 1 : b->blocks;
   t.dims[1].scale = b->permuted ? b->rows : 1;
+  return constant_transform(g, &t);
+}
+
+/* The bytes of c from `first` on. */
+static Constant part_of(Constant c, uint64_t first) {
+  c.data += first;
+  c.size -= first;
+  c.file_offset += first;
+  return c;
+}
+
+Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i) {
+  uint64_t rows = b->rows, row = (uint64_t)b->blocks * b->size,
+           first = (uint64_t)i * b->size * (b->permuted ? rows : 1),
+           scale = (uint64_t)i * (b->permuted ? rows : 1) * sizeof(float);
+  Transform t = {.source = *constant_made(&from),
+                 .element = 1,
+                 .code = TRANSFORM_RECODE,
+                 .rank = 2,
+                 .dims = {{rows, row, b->blocks}, {b->size, 1, 0}},
+                 .scales = b->scales,
+                 .twos = b->is_signed};
+  if (b->permuted) {
+    t.dims[0] = (TransformDim){rows, 1, 1};
+    t.dims[1] = (TransformDim){b->size, rows, 0};
+  }
+  t.source = part_of(t.source, first);
+  t.scales = part_of(t.scales, scale);
   return constant_transform(g, &t);
 }
 

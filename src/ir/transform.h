@@ -19,8 +19,10 @@ typedef enum TransformCode {
   TRANSFORM_INT8,   /* f32 / scale, rounded to even, between low and high; NaN becomes 0 */
   TRANSFORM_INT4,   /* the same + 8, two in a byte, the low nibble first */
   TRANSFORM_UNPACK, /* nibbles of the source as bytes: each + low */
-  TRANSFORM_REPACK  /* nibbles two in a byte, for scales above 0: 15 - n where the scale is below 0,
+  TRANSFORM_REPACK, /* nibbles two in a byte, for scales above 0: 15 - n where the scale is below 0,
                        8 where it is 0 */
+  TRANSFORM_RECODE  /* bytes less 128, for scales above 0: -1 - code where the scale is below 0, 0
+                       where it is 0 */
 } TransformCode;
 
 typedef struct TransformDim {
@@ -34,11 +36,11 @@ struct Transform {
   TransformCode code;
   uint32_t rank; /* 1 at least; sizes are not 0 */
   TransformDim dims[TRANSFORM_MAX_RANK];
-  Constant scales; /* f32; normal numbers above 0, for TRANSFORM_REPACK any */
+  Constant scales; /* f32; normal numbers above 0, for TRANSFORM_REPACK and _RECODE any */
   int8_t low, high;
   bool finite;     /* infinities become 0, too */
   bool nibbles;    /* the source has two elements in a byte, the low one first */
-  bool twos;       /* codes of 4 bits of the source are in two's complement: n is code + 8 */
+  bool twos;       /* codes of the source are in two's complement: n is code + 8, or + 128 */
   Transform *next; /* of the graph */
   _Atomic(Constant *) made; /* NULL: nobody needed it yet */
 };
@@ -61,13 +63,15 @@ Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t co
 typedef struct CodeBlocks {
   uint32_t rows, blocks, size; /* blocks in a row; codes in a block, an even number */
   bool permuted;               /* codes are [blocks * size, rows], scales [blocks, rows] */
-  bool is_signed;              /* codes are from -8 to 7, else from 0 to 15 */
+  bool is_signed;              /* codes are from -8 or -128 on, else from 0 on */
   Constant scales;             /* f32 */
 } CodeBlocks;
 
 /* The codes, of a byte each, as TRANSFORM_REPACK stores them, signed ones + 8: rows of two in a
  * byte. from itself, before it was unpacked, when it is that. */
 Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b);
+/* Block i of each row of codes of 8 bits, as TRANSFORM_RECODE stores them. */
+Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i);
 /* Whether constants are two codes in a byte; whether they have scales. */
 static inline bool transform_is_packed(const Transform *t) {
   return t->code == TRANSFORM_INT4 || t->code == TRANSFORM_REPACK;

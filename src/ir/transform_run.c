@@ -37,6 +37,14 @@ static void repacked(const Transform *t, const float *scales, uint32_t count, ui
   }
 }
 
+static void recoded(const Transform *t, const float *scales, uint32_t count, uint8_t *codes) {
+  uint8_t flip = t->twos ? 0 : 0x80;
+  for (uint32_t i = 0; i < count; i++) {
+    uint8_t turned = (uint8_t)(codes[i] ^ flip ^ (scales[i] < 0 ? 0xFF : 0));
+    codes[i] = scales[i] == 0 ? 0 : turned;
+  }
+}
+
 /* --- walking --- */
 
 /* The dims of a transform, those of size 1 left out, neighbours joined. */
@@ -159,6 +167,8 @@ static void compute(const Transform *t, uint64_t source, uint64_t stride, const 
     unpacked(t, count, to);
   else if (t->code == TRANSFORM_REPACK)
     repacked(t, scales, count, to);
+  else if (t->code == TRANSFORM_RECODE)
+    recoded(t, scales, count, to);
 }
 
 /* Elements of one line. */

@@ -39,6 +39,26 @@ def nbits_rows():
                    {**weights, **more}, N=n, K=k, bits=4, block_size=block, accuracy_level=4, rtol=0, atol=0.06)
 
 
+def nbits_bytes():
+    """8 bits, and 4 in blocks of 16, stay so on XNNPACK: beside floats, and beside rows of 8 bits, which ONNX Runtime quantizes by blocks, too."""
+    own = np.random.default_rng(2)
+    for bits, n, k, block in ((8, 40, 96, 32), (8, 24, 640, 32), (8, 40, 80, 16), (8, 24, 256, 128), (4, 40, 96, 16)):
+        count = -(-k // block)
+        scales = (own.standard_normal(n * count) * (0.01 if bits == 4 else 0.001)).astype(F32)
+        scales[3] = 0
+        weights = {"b": own.integers(0, 256, (n, count, block * bits // 8), dtype=U8), "s": scales}
+        zeros = {"z": pack(own.integers(0, 1 << bits, (n, count), dtype=U8), bits)}
+        common = {"N": n, "K": k, "bits": bits, "block_size": block}
+        for name, inputs, more in (("", "a b s", {}), ("_zeros", "a b s z - c", {**zeros, "c": own.standard_normal(n).astype(F32)})):
+            x = {"a": own.standard_normal((2, 3, k), dtype=F32)}
+            title = f"MatMulNBits_bytes_{bits}_{k}_{block}{name}"
+            yield Case(title, "MatMulNBits", inputs, x, {**weights, **more}, **common, rtol=1e-3, atol=1e-3)
+            yield Case(f"{title}_rows", "MatMulNBits", inputs, x, {**weights, **more}, **common, accuracy_level=4, rtol=0, atol=0.1)
+        feeds = [{"a": own.standard_normal((b, s, k), dtype=F32)} for b, s in ((2, 3), (1, 1), (3, 7))]
+        yield Case(f"MatMulNBits_bytes_{bits}_{k}_{block}_dynamic", "MatMulNBits", "a b s z", feeds, {**weights, **zeros}, **common, accuracy_level=4,
+                   dims={"batch": "1..4", "steps": "1..8"}, shapes={"a": ["batch", "steps", k]}, rtol=0, atol=0.1)
+
+
 def nbits_cases():
     for bits in (2, 4, 8):
         for n, k, block in ((5, 64, 16), (8, 48, 32), (3, 40, 16), (4, 256, 128)):
@@ -267,7 +287,7 @@ def four_bit_cases():
 
 
 def main():
-    return cases.run([*recurrent_cases(), *four_bit_cases(), *nbits_cases(), *qlinear_cases(), *product_cases(), *linear_cases()], contrib.check, cases.parser(__doc__).parse_args())
+    return cases.run([*recurrent_cases(), *four_bit_cases(), *nbits_cases(), *qlinear_cases(), *product_cases(), *linear_cases(), *nbits_bytes()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def wrong_placement(case, args, program):
         return f"{conversions} conversions, not {case.conversions}"
     products = case.floats == PRODUCTS
     names = [f"{k['name']} {k['types']}" for k in kinds if "fp32" in k["types"].split(" -> ")[0] and k["name"] != "Convert" and
-             (k["name"] in PRODUCT_KINDS if products else k["name"] not in case.floats)]
+             (k["name"] in PRODUCT_KINDS if products else not {k["name"], f"{k['name']} {k['types']}"} & case.floats)]
     return f"on floats: {', '.join(names)}" if names else None
 
 

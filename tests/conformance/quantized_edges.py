@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks):
         yield from make()
 
 
@@ -465,3 +465,27 @@ def images_at_run_time():
             for sizes in ({}, {"n": "1..4"}):
                 yield (f"images-{name}-{zero}{'-n' if sizes else ''}", model(text, {"x": x}, numbers, {"y": F32}, dims={0: "n"} if sizes else {}), {"x": x}, [None],
                        PRODUCTS, *([sizes] if sizes else []))
+
+
+BYTE_BLOCKS = {"FullyConnected fp32, filter qcint8", "StaticSlice", "StaticReshape", "Add", "Clamp"}
+
+
+def byte_blocks():
+    """Blocks of 8 bits, and of 16 columns: a product of floats and codes for each, and their sum. Scales below 0 and of 0; zero points; a bias;
+    limits behind; two products of the same rows; an operand in codes."""
+    for name, kind, columns, size in (("few", I8, 96, 32), ("zeros", U8, 192, 16), ("int4", ml_dtypes.int4, 64, 16), ("one", U8, 64, 64)):
+        count, low, high = columns // size, *((-8, 8) if kind == ml_dtypes.int4 else (np.iinfo(kind).min, np.iinfo(kind).max + 1))
+        parts = {"b": normal(24)}
+        for w in "wv":
+            scales = normal(count, 24) * F32(0.01)
+            scales = np.abs(scales) if kind == ml_dtypes.int4 else scales
+            scales[0, 3] = 0
+            parts |= {f"{w}q": RNG.integers(low, high, (columns, 24)).astype(kind), f"{w}s": scales,
+                      f"{w}z": RNG.integers(low, high, (count, 24)).astype(kind) if kind == U8 else np.zeros((count, 24), kind)}
+        weights = "".join(f"{w}r = DequantizeLinear({w}q, {w}s, {w}z) axis=0 block_size={size}\n" for w in "wv")
+        text = weights + "a = MatMul(x, wr)\nb1 = Add(a, b)\nc = Relu(b1)\nd = MatMul(x, vr)\ny = Add(c, d)"
+        x = RNG.uniform(-1, 1, (1, 2, columns)).astype(F32)
+        for dims, sizes in (({}, {}), ({1: "m"}, {"m": "1..8"}), ({0: "n", 1: "m"}, {"n": "1..4", "m": "1..8"})):
+            yield f"byte-blocks-{name}" + "".join(f"-{d}" for d in sizes), model(text, {"x": x}, parts, {"y": F32}, dims=dims), {"x": x}, [None], BYTE_BLOCKS if kind == ml_dtypes.int4 else None, sizes
+        text = pair("x") + weights.splitlines()[0] + "\ny = MatMul(xr, wr)\n" + pair("y")
+        yield f"byte-blocks-static-{name}", model(text, {"x": x}, {**parts, **q("x", 0.008, 3), **q("y", 0.05)}, {"yr": F32}), {"x": x}, [0.05], None

@@ -69,6 +69,13 @@ static unsigned repacked_at(const Transform *t, uint64_t source, uint64_t scale)
   return s == 0 ? 8 : s < 0 ? 15 - stored_at(t, source) : stored_at(t, source);
 }
 
+static uint8_t recoded_at(const Transform *t, uint64_t source, uint64_t scale) {
+  float s;
+  int code = t->twos ? (int8_t)t->source.data[source] : t->source.data[source] - 128;
+  memcpy(&s, t->scales.data + scale * sizeof s, sizeof s);
+  return (uint8_t)(s == 0 ? 0 : s < 0 ? -1 - code : code);
+}
+
 /* The bytes by the definition, one element at a time. */
 static uint8_t *expected(const Transform *t) {
   uint64_t count = transform_count(t);
@@ -85,6 +92,8 @@ static uint8_t *expected(const Transform *t) {
       out[i] = (uint8_t)code_of(t, source, scale);
     else if (t->code == TRANSFORM_UNPACK)
       out[i] = (uint8_t)((int)stored_at(t, source) + t->low);
+    else if (t->code == TRANSFORM_RECODE)
+      out[i] = recoded_at(t, source, scale);
     else if (t->code == TRANSFORM_REPACK)
       out[i / 2] |= (uint8_t)(repacked_at(t, source, scale) << (i % 2 ? 4 : 0));
     else
@@ -171,6 +180,12 @@ static void check_nibbles(Env *e, Transform t) {
     t.nibbles = nibbles;
     if (!transform_fault(&t))
       check(e, &t);
+  }
+  t.code = TRANSFORM_RECODE;
+  t.nibbles = false;
+  for (int twos = 0; twos < 2; twos++) {
+    t.twos = twos;
+    check(e, &t);
   }
 }
 
@@ -345,12 +360,51 @@ static void test_faults(void **state) {
   assert_contains(transform_fault(&t), "is nibbles");
   t.code = TRANSFORM_REPACK;
   assert_contains(transform_fault(&t), "even number");
+  t.code = TRANSFORM_RECODE;
+  t.nibbles = true;
+  assert_contains(transform_fault(&t), "no nibbles");
+  teardown(&e);
+}
+
+/* Blocks of codes that lie by rows, and by columns, taken one by one. */
+static void test_blocks(void **state) {
+  (void)state;
+  Env e;
+  setup(&e);
+  enum { ROWS = 5, BLOCKS = 3, SIZE = 4, COLUMNS = BLOCKS * SIZE };
+  uint8_t bytes[ROWS * COLUMNS];
+  float scales[ROWS * BLOCKS];
+  for (int i = 0; i < ROWS * COLUMNS; i++)
+    bytes[i] = (uint8_t)(i * 37);
+  for (int i = 0; i < ROWS * BLOCKS; i++)
+    scales[i] = (float)(i % 3 - 1) * 0.5F;
+  Constant from = {.data = bytes, .size = sizeof bytes};
+  for (int permuted = 0; permuted < 2; permuted++)
+    for (uint32_t k = 0; k < BLOCKS; k++) {
+      CodeBlocks b = {.rows = ROWS,
+                      .blocks = BLOCKS,
+                      .size = SIZE,
+                      .permuted = permuted,
+                      .is_signed = permuted,
+                      .scales = {.data = (const void *)scales, .size = sizeof scales}};
+      Constant c = constant_block(e.g, from, &b, k);
+      assert_int_equal(c.size, ROWS * SIZE);
+      for (uint32_t i = 0; i < ROWS * SIZE; i++) {
+        uint32_t row = i / SIZE, column = k * SIZE + i % SIZE;
+        uint8_t byte = bytes[permuted ? column * ROWS + row : row * COLUMNS + column];
+        float scale = scales[permuted ? k * ROWS + row : row * BLOCKS + k];
+        int code = permuted ? (int8_t)byte : byte - 128;
+        code = scale == 0 ? 0 : scale < 0 ? -1 - code : code;
+        assert_int_equal((int8_t)constant_made(&c)->data[i], code);
+      }
+    }
   teardown(&e);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values), cmocka_unit_test(test_permuted), cmocka_unit_test(test_packed),
-      cmocka_unit_test(test_unpacked_rows), cmocka_unit_test(test_faults)};
+      cmocka_unit_test(test_values), cmocka_unit_test(test_permuted),
+      cmocka_unit_test(test_packed), cmocka_unit_test(test_unpacked_rows),
+      cmocka_unit_test(test_blocks), cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

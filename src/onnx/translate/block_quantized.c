@@ -39,6 +39,19 @@ ValueId blocks_codes(Import *im, ValueId packed, int64_t bits) {
   return ex_view_as(im, ex_cat(im, parts, count, s.rank), &s);
 }
 
+/* Known ones are a constant, also where folding would not make one that is so large: backends ask
+ * for it. */
+ValueId blocks_zeros(Import *im, ValueId packed, int64_t bits) {
+  Dims s = shape_of(im, packed);
+  if (!import_ok(im) || bits != 4 || !s.rank || !value_is_const(im->g, packed))
+    return blocks_codes(im, packed, bits);
+  Constant bytes = *value_constant(im->g, packed),
+           codes = constant_unpacked(im->g, bytes, 1, bytes.size * 2, false, 0);
+  s.d[s.rank - 1] *= 2;
+  TypeId type = graph_tensor_type(im->g, DTYPE_U8, s.rank, s.d, ORDER_CONTIGUOUS);
+  return graph_add_constant(im->g, type, codes, 0);
+}
+
 /* y (f32) less its zero points; 0: the usual one, the middle of the codes. */
 static ValueId centred(Import *im, ValueId y, ValueId zeros, int64_t bits) {
   if (zeros)
@@ -90,7 +103,7 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
   if (ex_dtype(im, zeros) != DTYPE_U8)
     return as_matrix(im, zeros, "zero_points", w->n, w->count);
   int64_t row = (w->count * w->bits + 7) / 8;
-  zeros = blocks_codes(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
+  zeros = blocks_zeros(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
   return ex_slice(im, zeros, 1, 0, w->count);
 }
 
@@ -139,14 +152,21 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
-enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, NIBBLE_ZERO = 8 };
+enum {
+  ACCURACY_INT8 = 4,
+  BACKEND_LEAST = 16,
+  BACKEND_BLOCK = 32,
+  NIBBLE_ZERO = 8,
+  BYTE_ZERO = 128
+};
 
-/* A constant of codes of 4 bits, two a byte, lower ones first, as numbers from -8 to 7. */
-static ValueId signed_nibbles(Import *im, ValueId packed, int64_t rows, int64_t columns) {
+/* A constant of codes of 4 bits, two a byte, lower ones first, as a byte each: the code + low. */
+static ValueId bytes_of_nibbles(Import *im, const Blocks *w, ValueId packed, DType dtype,
+                                int8_t low) {
+  int64_t columns = w->count * w->size;
   Constant bytes = *value_constant(im->g, packed),
-           codes = constant_unpacked(im->g, bytes, (uint64_t)rows, (uint64_t)columns, false,
-                                     -NIBBLE_ZERO);
-  TypeId type = graph_tensor_type(im->g, DTYPE_I8, 2, (SymInt[]){rows, columns}, ORDER_CONTIGUOUS);
+           codes = constant_unpacked(im->g, bytes, (uint64_t)w->n, (uint64_t)columns, false, low);
+  TypeId type = graph_tensor_type(im->g, dtype, 2, (SymInt[]){w->n, columns}, ORDER_CONTIGUOUS);
   return graph_add_constant(im->g, type, codes, 0);
 }
 
@@ -157,31 +177,56 @@ static bool takes_rows_of_bytes(Import *im) {
           attr_int(im, "accuracy_level", 0) == ACCURACY_INT8);
 }
 
-static bool backend_takes(Import *im, const Blocks *w, ValueId zeros) {
-  return import_ok(im) && takes_rows_of_bytes(im) && w->bits == 4 && w->size % BACKEND_BLOCK == 0 &&
-         (!zeros || ex_dtype(im, zeros) == DTYPE_U8);
+/* As codes of 4 bits a backend multiplies them by rows of 8 bits only. */
+static bool stay_nibbles(Import *im, const Blocks *w) {
+  return w->bits == 4 && w->size % BACKEND_BLOCK == 0 && takes_rows_of_bytes(im);
+}
+
+static bool backend_takes(Import *im, const Blocks *w, ValueId packed, ValueId scales,
+                          ValueId zeros) {
+  return import_ok(im) && im->options->blocks != BLOCKS_NEVER && w->bits >= 4 &&
+         w->size >= BACKEND_LEAST && value_is_const(im->g, packed) &&
+         value_is_const(im->g, scales) &&
+         (!zeros || (value_is_const(im->g, zeros) && ex_dtype(im, zeros) == DTYPE_U8));
 }
 
 /* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
- * bytes], of which the last block may have more columns than the operand, which is padded. */
+ * bytes], of which the last block may have more columns than the operand, which is padded. Codes
+ * that are multiplied by floats are bytes around 128. */
 static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
                                ValueId zeros) {
-  if (!backend_takes(im, w, zeros))
+  if (!backend_takes(im, w, packed, scales, zeros))
     return 0;
-  bool known = value_is_const(im->g, packed) && value_is_const(im->g, scales) &&
-               (!zeros || value_is_const(im->g, zeros));
-  if (!known)
-    return 0;
-  Quantization q = {
-      .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
-  q.zeros = zeros ? ex_minus(im, ex_cast(im, zeros, DTYPE_I8), NIBBLE_ZERO) : 0;
-  return build_dequantize(&im->b, signed_nibbles(im, packed, w->n, w->count * w->size), &q);
+  Quantization q = {.scales = scales, .axis = 1, .block = w->size};
+  if (stay_nibbles(im, w)) {
+    q.dtype = DTYPE_I8;
+    q.low = -NIBBLE_ZERO;
+    q.high = NIBBLE_ZERO - 1;
+    q.zeros = zeros ? ex_minus(im, ex_cast(im, zeros, DTYPE_I8), NIBBLE_ZERO) : 0;
+    packed = bytes_of_nibbles(im, w, packed, DTYPE_I8, -NIBBLE_ZERO);
+    return build_dequantize(&im->b, packed, &q);
+  }
+  int8_t shift = w->bits == 4 ? BYTE_ZERO - NIBBLE_ZERO : 0;
+  q.dtype = DTYPE_U8;
+  q.high = UINT8_MAX;
+  q.zeros = zeros ? ex_plus(im, zeros, shift)
+                  : ex_full(im, DTYPE_U8, (SymInt[]){w->n, w->count}, 2, BYTE_ZERO);
+  packed = shift ? bytes_of_nibbles(im, w, packed, DTYPE_U8, shift) : packed;
+  return build_dequantize(&im->b, packed, &q);
+}
+
+/* x rounded to 8 bits a row. */
+static ValueId rows_of_bytes(Import *im, ValueId x) {
+  Quantization q = build_rows(&im->b, x);
+  return build_dequantize(&im->b, build_quantize(&im->b, x, &q), &q);
 }
 
 ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
                       ValueId zeros, ValueId bias) {
   ValueId weights = backend_weights(im, w, packed, scales, zeros);
   x = by_parts(im, w, x, weights ? 1 : 8 / w->bits);
+  if (weights && !stay_nibbles(im, w) && takes_rows_of_bytes(im))
+    x = rows_of_bytes(im, x);
   weights = weights ? weights : real_weights(im, w, packed, scales, zeros);
   return ex_linear(im, x, weights, bias);
 }

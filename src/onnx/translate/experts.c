@@ -335,7 +335,7 @@ static ValueId read_zeros(Import *im, const Experts *e, const Layer *l, ValueId 
         im, DIAG_SHAPE_MISMATCH,
         "%s_zero_points are not bytes for %lld experts with %lld rows of %lld blocks", name,
         (long long)e->count, (long long)l->rows, (long long)blocks);
-  zeros = ex_slice(im, blocks_codes(im, zeros, l->bits), rank - 1, 0, last);
+  zeros = ex_slice(im, blocks_zeros(im, zeros, l->bits), rank - 1, 0, last);
   return EX_VIEW(im, zeros, e->count, l->rows, blocks);
 }
 
