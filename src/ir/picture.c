@@ -182,8 +182,7 @@ static void output_metadata(const Graph *g, ValueId first, uint32_t count, JsonW
     snprintf(number, sizeof number, "%u", i);
     json_open_object(w);
     json_named_string(w, "id", sv_from(number));
-    json_key(w, "attrs");
-    json_open_array(w);
+    json_named_array(w, "attrs");
     append_type(g, first + i, &type);
     attribute(w, SV("tensor_shape"), (StrView){type.data, type.size});
     strbuf_clear(&type);
@@ -221,8 +220,7 @@ static void explorer_value(const Graph *g, ValueId v, JsonWriter *w) {
   head(w, source_id(g, v, text),
        kind != VALUE_CONST && name.size ? name : sv_from(value_word(kind)),
        kind == VALUE_CONST ? SV("constants") : SV(""));
-  json_key(w, "attrs");
-  json_open_array(w);
+  json_named_array(w, "attrs");
   attribute(w, SV("kind"), sv_from(value_word(kind)));
   if (name.size)
     attribute(w, SV("name"), name);
@@ -261,8 +259,7 @@ static void explorer_node(const Graph *g, NodeId n, JsonWriter *w) {
   snprintf(text, sizeof text, "n%u", n);
   head(w, sv_from(text), op_schema(node->op)->full, namespace_of(g, node->loc));
   explorer_attributes(g, n, w);
-  json_key(w, "incomingEdges");
-  json_open_array(w);
+  json_named_array(w, "incomingEdges");
   uint32_t operand = 0;
   FOR_OPERANDS(g, n, v, {
     if (v)
@@ -277,8 +274,7 @@ static void explorer_node(const Graph *g, NodeId n, JsonWriter *w) {
 void picture_model_explorer(const Graph *g, JsonWriter *w) {
   json_open_object(w);
   json_named_string(w, "id", name_of(g, g->name));
-  json_key(w, "nodes");
-  json_open_array(w);
+  json_named_array(w, "nodes");
   for (ValueId v = 1; v < g->value_count; v++)
     if (value_is_source(g, v))
       explorer_value(g, v, w);
@@ -288,8 +284,7 @@ void picture_model_explorer(const Graph *g, JsonWriter *w) {
     char text[16];
     snprintf(text, sizeof text, "out%u", i);
     head(w, sv_from(text), name_of(g, graph_output_name(g, i)), SV(""));
-    json_key(w, "incomingEdges");
-    json_open_array(w);
+    json_named_array(w, "incomingEdges");
     edge(g, graph_output(g, i), 0, w);
     json_close_array(w);
     json_close_object(w);

@@ -147,8 +147,7 @@ void onnx_describe_text(const OnnxModel *m, StrBuf *out) {
 /* --- JSON --- */
 
 static void json_dims(const Onnx__TensorShapeProto *shape, JsonWriter *w) {
-  json_key(w, "dims");
-  json_open_array(w);
+  json_named_array(w, "dims");
   for (size_t i = 0; i < shape->n_dim; i++) {
     const Onnx__TensorShapeProto__Dimension *d = shape->dim[i];
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
@@ -163,8 +162,7 @@ static void json_dims(const Onnx__TensorShapeProto *shape, JsonWriter *w) {
 
 static void json_values(const Intern *initializers, const char *key,
                         Onnx__ValueInfoProto *const *values, size_t count, JsonWriter *w) {
-  json_key(w, key);
-  json_open_array(w);
+  json_named_array(w, key);
   for (size_t i = 0; i < count; i++) {
     const Onnx__TypeProto *type = values[i]->type;
     if (onnx_is_initializer(initializers, values[i]->name))
@@ -186,8 +184,7 @@ static void json_ops(const Onnx__GraphProto *graph, JsonWriter *w) {
   Arena arena;
   arena_init(&arena);
   OpCounts ops = count_ops(graph, &arena);
-  json_key(w, "operators");
-  json_open_array(w);
+  json_named_array(w, "operators");
   for (uint32_t i = 0; i < ops.count; i++) {
     json_open_object(w);
     json_named_string(w, "domain", ops.items[i].domain);
@@ -210,13 +207,11 @@ void onnx_describe_json(const OnnxModel *m, JsonWriter *w) {
   json_named_uint(w, "ir_version", (uint64_t)m->ir_version);
   json_named_string(w, "producer", onnx_text(proto->producer_name));
   json_named_string(w, "producer_version", onnx_text(proto->producer_version));
-  json_key(w, "opsets");
-  json_open_array(w);
+  json_named_array(w, "opsets");
   for (size_t i = 0; i < proto->n_opset_import; i++) {
     json_open_object(w);
     json_named_string(w, "domain", domain_name(proto->opset_import[i]->domain));
-    json_key(w, "version");
-    json_int(w, proto->opset_import[i]->version);
+    json_named_int(w, "version", proto->opset_import[i]->version);
     json_close_object(w);
   }
   json_close_array(w);

@@ -240,16 +240,14 @@ static void node_line(StrBuf *out, const Telling *t, const NodeFact *n) {
   begin_line(&w, out, t);
   json_named_string(&w, "node", place.node);
   json_named_string(&w, "op", place.op);
-  json_key(&w, "index");
-  json_int(&w, place.index);
+  json_named_int(&w, "index", place.index);
   json_named_string(&w, "aten", op_schema(n->op)->full);
   if (n->partition) {
     json_named_uint(&w, "delegate", n->partition);
   } else {
     json_named_string(&w, "rule", sv_from(n->refusal.rule));
     json_named_string(&w, "message", sv_from(n->refusal.message));
-    json_key(&w, "values");
-    json_open_object(&w);
+    json_named_object(&w, "values");
     explain_json_values(&w, &n->refusal);
     json_close_object(&w);
     json_named_string(&w, "advice", sv_from(n->refusal.advice));
@@ -264,8 +262,7 @@ static void numbers_line(StrBuf *out, const Telling *t, uint32_t delegates) {
   json_named_uint(&w, "delegates", delegates);
   json_named_uint(&w, "taken", y->taken);
   json_named_uint(&w, "left", y->left);
-  json_key(&w, "rules");
-  json_open_object(&w);
+  json_named_object(&w, "rules");
   for (uint32_t i = 0; i < y->rule_count; i++)
     json_named_uint(&w, y->rules[i].first->rule, y->rules[i].nodes);
   json_close_object(&w);

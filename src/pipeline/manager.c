@@ -228,29 +228,18 @@ static void print_times_json(const Manager *m, StrBuf *out) {
   for (uint32_t i = 0; i < m->facts->run_count; i++) {
     const PassRun *run = &m->facts->runs[i];
     json_open_object(&w);
-    json_key(&w, "number");
-    json_uint(&w, i + 1);
-    json_key(&w, "pass");
-    json_string(&w, sv_from(run->row->name));
-    json_key(&w, "stage");
-    json_string(&w, sv_from(stage_name(run->stage)));
-    json_key(&w, "method");
-    json_string(&w, run->method);
-    json_key(&w, "seconds");
-    json_double(&w, run->seconds);
-    json_key(&w, "nodes_before");
-    json_uint(&w, run->nodes_before);
-    json_key(&w, "nodes_after");
-    json_uint(&w, run->nodes_after);
-    json_key(&w, "changed");
-    json_bool(&w, run->changed);
-    json_key(&w, "skipped");
-    json_bool(&w, run->skipped);
-    json_key(&w, "statistics");
-    json_open_object(&w);
+    json_named_uint(&w, "number", i + 1);
+    json_named_string(&w, "pass", sv_from(run->row->name));
+    json_named_string(&w, "stage", sv_from(stage_name(run->stage)));
+    json_named_string(&w, "method", run->method);
+    json_named_double(&w, "seconds", run->seconds);
+    json_named_uint(&w, "nodes_before", run->nodes_before);
+    json_named_uint(&w, "nodes_after", run->nodes_after);
+    json_named_bool(&w, "changed", run->changed);
+    json_named_bool(&w, "skipped", run->skipped);
+    json_named_object(&w, "statistics");
     for (uint32_t k = 0; k < run->stat_count; k++) {
-      json_key(&w, run->stats[k].name);
-      json_uint(&w, run->stats[k].count);
+      json_named_uint(&w, run->stats[k].name, run->stats[k].count);
     }
     json_close_object(&w);
     json_close_object(&w);

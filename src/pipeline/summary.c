@@ -302,8 +302,7 @@ static void gather(const Session *s, Summary *f) {
 void session_figures_json(const Session *s, JsonWriter *w) {
   Summary f = {0};
   gather(s, &f);
-  json_key(w, "figures");
-  json_open_object(w);
+  json_named_object(w, "figures");
   json_named_uint(w, "model_bytes", f.model_bytes);
   json_named_uint(w, "work", f.work);
   json_named_uint(w, "kernel_work", f.kernel_work);

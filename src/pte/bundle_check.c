@@ -82,14 +82,12 @@ void bundle_inspect_text(const BundleFile *b, bool all, StrBuf *out) {
 
 static void json_values(JsonWriter *w, const char *key, const BundledValue *values,
                         uint32_t count) {
-  json_key(w, key);
-  json_open_array(w);
+  json_named_array(w, key);
   for (uint32_t i = 0; i < count; i++) {
     json_open_object(w);
     json_named_string(w, "type", sv_from(kind_name(&values[i])));
     if (values[i].kind == BUNDLED_TENSOR) {
-      json_key(w, "sizes");
-      json_open_array(w);
+      json_named_array(w, "sizes");
       for (uint32_t k = 0; k < values[i].rank; k++)
         json_int(w, values[i].sizes[k]);
       json_close_array(w);

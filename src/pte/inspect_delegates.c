@@ -91,8 +91,7 @@ static void text_specs(StrBuf *out, const PteDelegate *d) {
 
 static void json_specs(JsonWriter *w, const PteDelegate *d) {
   json_named_uint(w, "compile_specs", d->spec_count);
-  json_key(w, "specs");
-  json_open_array(w);
+  json_named_array(w, "specs");
   for (uint32_t i = 0; i < d->spec_count && i < SPECS_SHOWN; i++) {
     StrBuf value;
     strbuf_init(&value);
@@ -144,8 +143,7 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   json_named_uint(w, "multiply_adds", f->work);
   json_named_uint(w, "packed_bytes_estimate", f->packed);
   json_named_uint(w, "workspace_bytes_estimate", f->workspace);
-  json_key(w, "kinds");
-  json_open_array(w);
+  json_named_array(w, "kinds");
   for (uint32_t i = 0; i < f->kind_count; i++) {
     json_open_object(w);
     json_named_string(w, "name", sv_from(f->nodes[i].what));

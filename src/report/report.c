@@ -64,8 +64,7 @@ void report_stage(ReportMethod *m, const Graph *g, const char *stage, const char
 /* "inputs" or "outputs" */
 static void write_ends(JsonWriter *w, const Graph *g, bool outputs) {
   uint32_t count = outputs ? graph_output_count(g) : g->input_count;
-  json_key(w, outputs ? "outputs" : "inputs");
-  json_open_array(w);
+  json_named_array(w, outputs ? "outputs" : "inputs");
   for (uint32_t i = 0; i < count; i++) {
     ValueId v = outputs ? graph_output(g, i) : g->inputs[i];
     json_open_object(w);
@@ -80,8 +79,7 @@ static void write_ends(JsonWriter *w, const Graph *g, bool outputs) {
 }
 
 Status report_method(const ReportMethod *m, Graph *g, JsonWriter *w, Arena *scratch) {
-  json_key(w, "stages");
-  json_open_array(w);
+  json_named_array(w, "stages");
   if (m->stages.size)
     json_raw(w, (StrView){m->stages.data, m->stages.size});
   json_close_array(w);

@@ -274,8 +274,7 @@ static void render_text(const Diag *d, StrBuf *out) {
 }
 
 static void json_member(JsonWriter *w, const char *key, StrView value) {
-  json_key(w, key);
-  json_string(w, value);
+  json_named_string(w, key, value);
 }
 
 static void render_json(const Diag *d, StrBuf *out) {
@@ -294,15 +293,11 @@ static void render_json(const Diag *d, StrBuf *out) {
   json_member(&w, "graph", place->graph);
   if (place->origin.size)
     json_member(&w, "origin", place->origin);
-  json_key(&w, "index");
-  json_int(&w, place->index);
-  json_key(&w, "line");
-  json_uint(&w, place->line);
-  json_key(&w, "column");
-  json_uint(&w, place->column);
+  json_named_int(&w, "index", place->index);
+  json_named_uint(&w, "line", place->line);
+  json_named_uint(&w, "column", place->column);
   json_member(&w, "option", place->option);
-  json_key(&w, "notes");
-  json_open_array(&w);
+  json_named_array(&w, "notes");
   for (const Note *note = d->notes; note; note = note->next)
     json_string(&w, sv_from(note->text));
   json_close_array(&w);

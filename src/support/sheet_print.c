@@ -251,15 +251,12 @@ static void json_change(JsonWriter *w, const FactChange *c) {
   json_side(w, "before", c->before);
   json_side(w, "after", c->after);
   if (!is_text(c)) {
-    json_key(w, "change");
-    json_int(w, difference(c));
+    json_named_int(w, "change", difference(c));
   }
   if (percent(c, &share)) {
-    json_key(w, "percent");
-    json_double(w, round(share * 10) / 10);
+    json_named_double(w, "percent", round(share * 10) / 10);
   }
-  json_key(w, "other_contents");
-  json_bool(w, c->before && c->after && c->before->hash != c->after->hash);
+  json_named_bool(w, "other_contents", c->before && c->after && c->before->hash != c->after->hash);
   json_close_object(w);
 }
 
@@ -268,10 +265,8 @@ void sheet_diff_json(const SheetDiff *d, JsonWriter *w) {
   json_named_string(w, "before", sv_from(d->before->path));
   json_named_string(w, "after", sv_from(d->after->path));
   json_named_string(w, "kind", sv_from(d->before->kind));
-  json_key(w, "equal");
-  json_bool(w, d->count == 0);
-  json_key(w, "changes");
-  json_open_array(w);
+  json_named_bool(w, "equal", d->count == 0);
+  json_named_array(w, "changes");
   for (uint32_t i = 0; i < d->count; i++)
     json_change(w, &d->changes[i]);
   json_close_array(w);

@@ -116,18 +116,15 @@ static void json_graph(const Graph *g, JsonWriter *w) {
   json_named_string(w, "name", intern_get(&g->ctx->names, g->name));
   json_named_string(w, "level", sv_from(level_name(g->level)));
   json_named_uint(w, "nodes", g->live_nodes);
-  json_key(w, "inputs");
-  json_open_array(w);
+  json_named_array(w, "inputs");
   for (uint32_t i = 0; i < g->input_count; i++)
     json_value(g, input_name(g, i), g->inputs[i], w);
   json_close_array(w);
-  json_key(w, "outputs");
-  json_open_array(w);
+  json_named_array(w, "outputs");
   for (uint32_t i = 0; i < graph_output_count(g); i++)
     json_value(g, output_name(g, i), graph_output(g, i), w);
   json_close_array(w);
-  json_key(w, "operators");
-  json_open_array(w);
+  json_named_array(w, "operators");
   for (uint32_t i = 0; i < count; i++) {
     json_open_object(w);
     json_named_string(w, "name", op_schema(counts[i].op)->full);
@@ -153,8 +150,7 @@ static void report(const Session *s, const char *path, bool json, StrBuf *out) {
   json_init(&w, out, true);
   json_open_object(&w);
   json_named_string(&w, "file", sv_from(path));
-  json_key(&w, "methods");
-  json_open_array(&w);
+  json_named_array(&w, "methods");
   for (uint32_t i = 0; i < s->program.method_count; i++)
     json_graph(s->program.methods[i].graph, &w);
   json_close_array(&w);

@@ -146,8 +146,7 @@ static void text_verdict(Inspection *i, StrBuf *out) {
 /* The messages are objects, one a line. */
 static void json_messages(Inspection *i, JsonWriter *w) {
   const char *text = strbuf_cstr(&i->messages);
-  json_key(w, "messages");
-  json_open_array(w);
+  json_named_array(w, "messages");
   while (*text) {
     size_t size = strcspn(text, "\n");
     json_raw(w, (StrView){text, size});
@@ -157,8 +156,7 @@ static void json_messages(Inspection *i, JsonWriter *w) {
 }
 
 static void json_verdict(Inspection *i, JsonWriter *w) {
-  json_key(w, "dims");
-  json_open_array(w);
+  json_named_array(w, "dims");
   for (uint32_t k = 0; k < i->dims.count; k++) {
     const DimSuggestion *d = &i->dims.dims[k];
     json_open_object(w);
@@ -168,8 +166,7 @@ static void json_verdict(Inspection *i, JsonWriter *w) {
     json_close_object(w);
   }
   json_close_array(w);
-  json_key(w, "lowers");
-  json_bool(w, i->lowers);
+  json_named_bool(w, "lowers", i->lowers);
   json_messages(i, w);
   StrBuf command;
   strbuf_init(&command);

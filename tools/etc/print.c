@@ -52,8 +52,7 @@ static void print_model_explorer(const Program *program, StrBuf *out) {
   json_init(&w, out, false);
   json_open_object(&w);
   json_named_string(&w, "label", sv_from(program->sources[0]->path));
-  json_key(&w, "graphs");
-  json_open_array(&w);
+  json_named_array(&w, "graphs");
   for (uint32_t i = 0; i < program->method_count; i++)
     picture_model_explorer(program->methods[i].graph, &w);
   json_close_array(&w);

@@ -115,8 +115,7 @@ static void print_json(Report *r, StrBuf *out) {
   json_init(&w, out, true);
   json_open_object(&w);
   json_named_uint(&w, "samples", e->samples);
-  json_key(&w, "values");
-  json_open_array(&w);
+  json_named_array(&w, "values");
   for (uint32_t i = 0; i < e->row_count; i++) {
     const QuantizeError *row = &e->rows[i];
     json_open_object(&w);
@@ -128,8 +127,7 @@ static void print_json(Report *r, StrBuf *out) {
     json_close_object(&w);
   }
   json_close_array(&w);
-  json_key(&w, "outputs");
-  json_open_array(&w);
+  json_named_array(&w, "outputs");
   for (uint32_t i = 0; i < e->output_count; i++) {
     json_open_object(&w);
     json_named_string(&w, "output", e->outputs[i].value);
