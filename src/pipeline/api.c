@@ -240,9 +240,7 @@ static Status lower(Session *s) {
 
 static EtcStatus run_lower(Session *s, void *user) {
   const Given *g = user;
-  EtcStatus status = recipe_apply(s);
-  if (status != ETC_OK)
-    return status;
+  TRY(recipe_apply(s));
   s->output = g->name ? arena_strdup(&s->arena, sv_from(g->name)) : s->output;
   if (s->program.source_count == 0)
     return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
@@ -250,7 +248,7 @@ static EtcStatus run_lower(Session *s, void *user) {
   if (s->program.method_count)
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
-  status = session_check_outputs(s, s->output);
+  EtcStatus status = session_check_outputs(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));
     session_print_times(s);

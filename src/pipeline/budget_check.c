@@ -345,11 +345,8 @@ EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const P
   *out = (BudgetResult){.budget = b, .rows = ARENA_ARRAY(&s->arena, BudgetRow, b->count)};
   for (uint32_t i = 0; i < b->count; i++) {
     out->rows[i].limit = &b->limits[i];
-    EtcStatus status = select_methods(&c, &b->limits[i]);
-    if (status == ETC_OK)
-      status = check_row(&c, &out->rows[i]);
-    if (status != ETC_OK)
-      return status;
+    TRY(select_methods(&c, &b->limits[i]));
+    TRY(check_row(&c, &out->rows[i]));
     out->over += out->rows[i].over;
   }
   return ETC_OK;

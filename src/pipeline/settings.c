@@ -120,9 +120,7 @@ static EtcStatus set_model(Session *s, StrView value) {
 
 static EtcStatus set_threads(Session *s, StrView value) {
   int64_t threads = 0;
-  EtcStatus status = number(s, "--threads", value, 0, 4096, &threads);
-  if (status != ETC_OK)
-    return status;
+  TRY(number(s, "--threads", value, 0, 4096, &threads));
   s->threads = (unsigned)threads;
   (void)parallel_set_threads(s->threads);
   return ETC_OK;

@@ -74,9 +74,7 @@ static EtcStatus add_pass_name(Session *s, PassNames *list, const char *option, 
                                bool all) {
   const PassRow *row;
   if (!(all && sv_eq(name, SV("all")))) {
-    EtcStatus status = find_pass(s, option, name, &row);
-    if (status != ETC_OK)
-      return status;
+    TRY(find_pass(s, option, name, &row));
     if (list == &s->manager.options.skip && !row->skippable)
       return session_usage(s, option, "'etc passes' shows which may be left out",
                            "pass '%s' cannot be left out", row->name);

@@ -86,14 +86,10 @@ static EtcStatus set_alignment(Job *j, const char *given) {
 }
 
 static EtcStatus set_options(Job *j, const CommandLine *line) {
-  EtcStatus status = set_names(j, line);
-  if (status == ETC_OK)
-    status = set_symbol(j, command_line_value(line, OPT_SYMBOL));
-  if (status == ETC_OK)
-    status = set_section(j, command_line_value(line, OPT_SECTION));
-  if (status == ETC_OK)
-    status = set_alignment(j, command_line_value(line, OPT_ALIGN));
-  return status;
+  TRY(set_names(j, line));
+  TRY(set_symbol(j, command_line_value(line, OPT_SYMBOL)));
+  TRY(set_section(j, command_line_value(line, OPT_SECTION)));
+  return set_alignment(j, command_line_value(line, OPT_ALIGN));
 }
 
 /* --- files --- */

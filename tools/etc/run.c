@@ -195,13 +195,11 @@ static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *ar
   for (uint32_t i = 0; i < line->option_count; i++) {
     if (line->options[i].row->id != OPT_INPUT)
       continue;
-    EtcStatus status = read_input(s, g, arrays, line->options[i].value);
-    if (status != ETC_OK)
-      return status;
+    TRY(read_input(s, g, arrays, line->options[i].value));
   }
-  EtcStatus status = command_line_has(line, OPT_RANDOM) ? fill_inputs(line, g, arrays)
-                                                        : check_all_given(s, g, arrays);
-  return status == ETC_OK ? check_counts(s, g, arrays) : status;
+  TRY(command_line_has(line, OPT_RANDOM) ? fill_inputs(line, g, arrays)
+                                         : check_all_given(s, g, arrays));
+  return check_counts(s, g, arrays);
 }
 
 /* --- outputs --- */
@@ -414,13 +412,12 @@ static EtcStatus refuse_tolerances(const CommandLine *line) {
 
 static EtcStatus load(const CommandLine *line) {
   Session *s = line->session;
-  EtcStatus status = add_model(line);
-  const Source *source = status == ETC_OK ? chosen_source(line) : NULL;
-  if (status == ETC_OK && source->kind == SOURCE_ONNX)
-    status = dims_from_arrays(line, source);
-  if (status == ETC_OK)
-    status = session_status(session_import(s, true));
-  return status == ETC_OK ? refuse_tolerances(line) : status;
+  TRY(add_model(line));
+  const Source *source = chosen_source(line);
+  if (source->kind == SOURCE_ONNX)
+    TRY(dims_from_arrays(line, source));
+  TRY(session_status(session_import(s, true)));
+  return refuse_tolerances(line);
 }
 
 int cmd_run(const CommandLine *line) {
