@@ -152,9 +152,7 @@ XnnId xl_constant_operand(XnnLowering *l, ValueId v, uint32_t rank, const uint32
 
 void xl_input(XnnLowering *l, ValueId v, XnnId id) {
   xnn_make_external(&l->x, id, true);
-  l->inputs =
-      pool_reserve(l->inputs, &l->input_capacity, (uint64_t)l->input_count + 1, sizeof *l->inputs);
-  l->inputs[l->input_count++] = v;
+  POOL_PUSH(l->inputs, l->input_count, l->input_capacity, v);
 }
 
 XnnId xl_from_outside(XnnLowering *l, ValueId v) {
@@ -349,9 +347,7 @@ XnnId xl_scaled(XnnLowering *l, XnnId in, double factor) {
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out) {
   if (!xl_ok(l))
     return;
-  l->turns =
-      pool_reserve(l->turns, &l->turn_capacity, (uint64_t)l->turn_count + 1, sizeof *l->turns);
-  l->turns[l->turn_count++] = (XnnTurn){l->node, out, l->turns_for};
+  POOL_PUSH(l->turns, l->turn_count, l->turn_capacity, (XnnTurn){l->node, out, l->turns_for});
   uint32_t vector = xnn_vector(&l->x, perm, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }

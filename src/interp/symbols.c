@@ -55,9 +55,7 @@ static const char *expr_text(const Symbols *s, SymInt expr, StrBuf *buf) {
   if (!sym_is_const(expr)) {
     const SymExpr *e = sym_expr(&s->g->syms, expr);
     if (e->kind == SYM_SYMBOL && e->name && e->name[0]) {
-      strbuf_append(buf, SV(" ('"));
-      strbuf_append_printable(buf, sv_from(e->name));
-      strbuf_append(buf, SV("')"));
+      strbuf_append_within(buf, " ('", sv_from(e->name), "')");
     }
   }
   return strbuf_cstr(buf);

@@ -169,9 +169,7 @@ ValueId graph_add_input(Graph *g, TypeId type, NameId name) {
   ValueId v = POOL_ADD(g, values, value_count, value_capacity);
   g->edits++;
   g->values[v] = (Value){.type = type, .kind = VALUE_INPUT, .name = name, .def = g->input_count};
-  g->inputs =
-      pool_reserve(g->inputs, &g->input_capacity, (uint64_t)g->input_count + 1, sizeof *g->inputs);
-  g->inputs[g->input_count++] = v;
+  POOL_PUSH(g->inputs, g->input_count, g->input_capacity, v);
   return v;
 }
 
@@ -531,8 +529,7 @@ void graph_add_constraint(Graph *g, Constraint c) {
 }
 
 void graph_add_origin(Graph *g, DelegateOrigin origin) {
-  g->origins = arena_push(&g->arena, g->origins, g->origin_count, sizeof *g->origins);
-  g->origins[g->origin_count++] = origin;
+  ARENA_PUSH(&g->arena, g->origins, g->origin_count, origin);
 }
 
 /* Origins are in the order in which their calls were built, which is that of their ids. */

@@ -31,9 +31,7 @@ typedef struct Statement {
 /* --- value numbers --- */
 
 static void define_value(Parser *p, uint32_t number, ValueId v) {
-  p->defined = pool_reserve(p->defined, &p->defined_capacity, (uint64_t)p->defined_count + 1,
-                            sizeof *p->defined);
-  p->defined[p->defined_count++] = number;
+  POOL_PUSH(p->defined, p->defined_count, p->defined_capacity, number);
   p->values[number] = v;
 }
 

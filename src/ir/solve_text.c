@@ -20,16 +20,12 @@ void constraint_print(const Graph *g, const Constraint *c, StrBuf *out) {
 void solve_print_place(const Graph *g, LocId loc, StrBuf *out) {
   DiagPlace place = graph_place(g, loc);
   if (place.node.size) {
-    strbuf_append_char(out, '\'');
-    strbuf_append_printable(out, place.node);
-    strbuf_append_char(out, '\'');
+    strbuf_append_within(out, "'", place.node, "'");
   } else if (place.index >= 0) {
     strbuf_printf(out, "node %lld", (long long)place.index);
   }
   if (place.op.size) {
-    strbuf_append(out, SV(" ("));
-    strbuf_append_printable(out, place.op);
-    strbuf_append_char(out, ')');
+    strbuf_append_within(out, " (", place.op, ")");
   }
 }
 

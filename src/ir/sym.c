@@ -235,9 +235,7 @@ static SymInt within(SymTable *t, SymProof p, int64_t lo, int64_t hi) {
   SymExpr *e = &t->exprs[index_of(p.value)];
   if (lo <= e->lo && hi >= e->hi)
     return p.value;
-  t->proofs =
-      pool_reserve(t->proofs, &t->proof_capacity, (uint64_t)t->proof_count + 1, sizeof *t->proofs);
-  t->proofs[t->proof_count++] = p;
+  POOL_PUSH(t->proofs, t->proof_count, t->proof_capacity, p);
   e->lo = max_i64(e->lo, lo);
   e->hi = min_i64(e->hi, hi);
   return p.value;

@@ -62,15 +62,11 @@ static StrView domain_name(const char *domain) {
 static void text_file(const OnnxModel *m, StrBuf *out) {
   const Onnx__ModelProto *proto = m->proto;
   OnnxWeights weights = onnx_weights(m);
-  strbuf_append(out, SV("file: "));
-  strbuf_append_printable(out, sv_from(m->file.path));
-  strbuf_append(out, SV(", "));
+  strbuf_append_within(out, "file: ", sv_from(m->file.path), ", ");
   strbuf_append_bytes(out, m->file.size);
   strbuf_printf(out, ", ONNX IR version %lld", (long long)m->ir_version);
   if (onnx_text(proto->producer_name).size) {
-    strbuf_append(out, SV(", by "));
-    strbuf_append_printable(out, onnx_text(proto->producer_name));
-    strbuf_append_char(out, ' ');
+    strbuf_append_within(out, ", by ", onnx_text(proto->producer_name), " ");
     strbuf_append_printable(out, onnx_text(proto->producer_version));
   }
   strbuf_append(out, SV("\nopsets:"));

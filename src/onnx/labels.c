@@ -80,9 +80,7 @@ void labels_list(StrBuf *text, const Labels *labels, bool numbered) {
     strbuf_append(text, i ? SV(", ") : SV(""));
     if (numbered)
       strbuf_printf(text, "%u = ", i);
-    strbuf_append(text, SV("'"));
-    strbuf_append_printable(text, labels->names[i]);
-    strbuf_append(text, SV("'"));
+    strbuf_append_within(text, "'", labels->names[i], "'");
   }
   if (labels->count > LABELS_SHOWN)
     strbuf_printf(text, ", and %u more", labels->count - LABELS_SHOWN);

@@ -68,8 +68,7 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   for (uint32_t i = 0; i < s->count; i++)
     if (sv_eq(s->dims[i].name, name))
       return;
-  s->dims = arena_push(s->arena, s->dims, s->count, sizeof *s->dims);
-  s->dims[s->count++] = (Dim){name, input, axis};
+  ARENA_PUSH(s->arena, s->dims, s->count, (Dim){name, input, axis});
 }
 
 static void find_dims(Suggester *s) {
@@ -333,9 +332,7 @@ void onnx_append_type(StrBuf *out, const Onnx__ValueInfoProto *value) {
 }
 
 void onnx_append_value(StrBuf *out, const Onnx__ValueInfoProto *value) {
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, onnx_text(value->name));
-  strbuf_append(out, SV("' ("));
+  strbuf_append_within(out, "'", onnx_text(value->name), "' (");
   onnx_append_type(out, value);
   strbuf_append_char(out, ')');
 }

@@ -29,11 +29,7 @@ static void say(Advice *a) {
   strbuf_clear(&a->text);
 }
 
-static void append_name(StrBuf *out, StrView name) {
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, name);
-  strbuf_append_char(out, '\'');
-}
+static void append_name(StrBuf *out, StrView name) { strbuf_append_within(out, "'", name, "'"); }
 
 /* --- what backends left --- */
 

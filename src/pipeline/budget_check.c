@@ -187,9 +187,7 @@ static const char *kernel_names(const Check *c, const KernelUses *uses, bool lea
     strbuf_append_printable(&text, use->name);
     strbuf_printf(&text, " %u", use->calls);
     if (node.size) {
-      strbuf_append(&text, SV(" ("));
-      strbuf_append_printable(&text, node);
-      strbuf_append_char(&text, ')');
+      strbuf_append_within(&text, " (", node, ")");
     }
   }
   return strbuf_keep(&text, &c->s->arena).data;

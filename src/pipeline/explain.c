@@ -335,9 +335,7 @@ static void print_table(const Session *s, const DelegationFact *d) {
     for (uint32_t k = 0; k < d->backends[i].node_count; k++)
       if (d->backends[i].nodes[k].partition)
         counts[(size_t)d->backends[i].nodes[k].op * columns + i]++;
-  strbuf_append(&out, SV("'"));
-  strbuf_append_printable(&out, method_of(d->graph));
-  strbuf_append(&out, SV("': delegated and not, by op\n"));
+  strbuf_append_within(&out, "'", method_of(d->graph), "': delegated and not, by op\n");
   strbuf_printf(&out, "  %-44s", "op");
   for (uint32_t i = 0; i < d->backend_count; i++)
     strbuf_printf(&out, "  %s", d->backends[i].backend->name);

@@ -29,9 +29,7 @@ EtcStatus session_set_report(Session *s, StrView value) {
   if (!is_page(path) && !sv_has_suffix(sv_from(path), SV(".json")))
     return session_usage(s, "--report", "write --report FILE.html or --report FILE.json",
                          "'" SV_FMT "' ends neither in .html nor in .json", SV_ARG(value));
-  s->reports = pool_reserve(s->reports, &s->report_capacity, (uint64_t)s->report_count + 1,
-                            sizeof *s->reports);
-  s->reports[s->report_count++] = (SessionReport){.path = path};
+  POOL_PUSH(s->reports, s->report_count, s->report_capacity, (SessionReport){.path = path});
   return ETC_OK;
 }
 

@@ -64,9 +64,7 @@ EtcStatus session_set_pass(Session *s, StrView value) {
   if (status != ETC_OK)
     return status;
   AddedPasses *passes = &settings_options(s)->passes;
-  passes->items = pool_reserve(passes->items, &passes->capacity, (uint64_t)passes->count + 1,
-                               sizeof *passes->items);
-  passes->items[passes->count++] = added;
+  POOL_PUSH(passes->items, passes->count, passes->capacity, added);
   return ETC_OK;
 }
 

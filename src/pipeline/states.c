@@ -167,9 +167,7 @@ static Status report_unknown(Session *s, StrView text, Pair pair) {
 /* --- types --- */
 
 static void append_type(const Graph *g, ValueId v, StrView name, StrBuf *out) {
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, name);
-  strbuf_append(out, SV("' ("));
+  strbuf_append_within(out, "'", name, "' (");
   type_print(g, value_type(g, v), out);
   strbuf_append_char(out, ')');
 }

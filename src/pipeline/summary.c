@@ -206,9 +206,7 @@ static void print_besides(const Session *s, StrBuf *out) {
   for (size_t i = 0; i < COUNT_OF(paths); i++) {
     if (!paths[i] || stat(paths[i], &st) != 0)
       continue;
-    strbuf_append(out, SV("  also wrote "));
-    strbuf_append_printable(out, sv_from(paths[i]));
-    strbuf_append(out, SV(", "));
+    strbuf_append_within(out, "  also wrote ", sv_from(paths[i]), ", ");
     strbuf_append_bytes(out, (uint64_t)st.st_size);
     strbuf_append_char(out, '\n');
   }
@@ -216,9 +214,7 @@ static void print_besides(const Session *s, StrBuf *out) {
 
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
-  strbuf_append(out, SV("wrote "));
-  strbuf_append_printable(out, sv_from(output));
-  strbuf_append(out, SV(", "));
+  strbuf_append_within(out, "wrote ", sv_from(output), ", ");
   strbuf_append_bytes(out, w->file_bytes);
   if (s->cache.folder && strcmp(cache_says(s), "miss") != 0)
     strbuf_printf(out, ", cache: %s", cache_says(s));

@@ -69,8 +69,7 @@ static void find_outputs(Why *w) {
     const TraceEvent *e = &w->g->trace->events[bound[i]];
     if (is_output(w, e->name))
       continue;
-    w->outputs = arena_push(&w->arena, w->outputs, w->output_count, sizeof *w->outputs);
-    w->outputs[w->output_count++] = e->name;
+    ARENA_PUSH(&w->arena, w->outputs, w->output_count, e->name);
   }
 }
 
@@ -126,8 +125,7 @@ static void add_fact(Why *w, uint32_t backend, const NodeFact *n) {
   const WhyBackend *b = &w->program->backends[backend];
   const DelegateFact *delegate = b->delegates[n->partition];
   uint32_t number = delegate ? w->program->delegate[delegate->call] : 0;
-  w->facts = arena_push(&w->arena, w->facts, w->fact_count, sizeof *w->facts);
-  w->facts[w->fact_count++] = (WhyFact){n, b->fact, delegate, number, backend};
+  ARENA_PUSH(&w->arena, w->facts, w->fact_count, (WhyFact){n, b->fact, delegate, number, backend});
 }
 
 static void find_facts(Why *w) {
@@ -244,8 +242,7 @@ static void add_change(Why *w, WhyChange change) {
     w->changes[old - 1].count++;
     return;
   }
-  w->changes = arena_push(&w->arena, w->changes, w->change_count, sizeof *w->changes);
-  w->changes[w->change_count++] = change;
+  ARENA_PUSH(&w->arena, w->changes, w->change_count, change);
   *slot = w->change_count;
 }
 
@@ -275,8 +272,7 @@ static void find_edits(Why *w) {
     const Carrier *c = &w->life.carriers[i];
     uint32_t event = c->kind == CARRIER_NODE ? life_first_edit(index, c->id) : LIFE_NO_EVENT;
     for (; event != LIFE_NO_EVENT; event = life_next_event(index, event, false)) {
-      edits = arena_push(&w->arena, edits, count, sizeof *edits);
-      edits[count++] = (Edit){event, c->op};
+      ARENA_PUSH(&w->arena, edits, count, (Edit){event, c->op});
     }
   }
   if (count)

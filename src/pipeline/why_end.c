@@ -68,8 +68,7 @@ static void add_backend(WhyProgram *p, const BackendFact *fact, uint32_t node_co
     b.next[i - 1] = b.first[fact->nodes[i - 1].node];
     b.first[fact->nodes[i - 1].node] = i;
   }
-  p->backends = arena_push(arena, p->backends, p->backend_count, sizeof *p->backends);
-  p->backends[p->backend_count++] = b;
+  ARENA_PUSH(arena, p->backends, p->backend_count, b);
 }
 
 static void index_facts(WhyProgram *p, const Facts *f, const Graph *g, Arena *arena) {
@@ -120,10 +119,7 @@ Status why_program_init(WhyProgram *p, const Session *s, uint32_t method, Arena 
   return STATUS_OK;
 }
 
-static void add_end(Why *w, WhyEnd end) {
-  w->ends = arena_push(&w->arena, w->ends, w->end_count, sizeof *w->ends);
-  w->ends[w->end_count++] = end;
-}
+static void add_end(Why *w, WhyEnd end) { ARENA_PUSH(&w->arena, w->ends, w->end_count, end); }
 
 /* Its first instruction, or the next one behind it. */
 static uint32_t position_of(const Ender *e, NodeId n) {

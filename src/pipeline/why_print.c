@@ -129,9 +129,7 @@ static void text_head(Why *w, StrBuf *out) {
     strbuf_append_printable(out, sv_from(why_value_name(w, w->t.target.value, &w->arena)));
   }
   if (w->s->program.method_count > 1) {
-    strbuf_append(out, SV(" of method '"));
-    strbuf_append_printable(out, method_name(w->t.method));
-    strbuf_append_char(out, '\'');
+    strbuf_append_within(out, " of method '", method_name(w->t.method), "'");
   }
   strbuf_append_char(out, '\n');
 }
@@ -322,9 +320,8 @@ static void text_memory(Why *w, const WhyMemory *m, StrBuf *out) {
   strbuf_append_char(out, '\n');
   if (m->in_place) {
     begin_line(out, "");
-    strbuf_append(out, SV("in the place of its operand "));
-    strbuf_append_printable(out, sv_from(why_value_name(w, m->in_place, &w->arena)));
-    strbuf_append_char(out, '\n');
+    strbuf_append_within(out, "in the place of its operand ",
+                         sv_from(why_value_name(w, m->in_place, &w->arena)), "\n");
   }
   if (!m->sharing_count)
     return;
@@ -514,9 +511,7 @@ void why_print_left_out(const Onnx__NodeProto *node, bool json, StrBuf *out) {
     strbuf_append_char(out, '\n');
     return;
   }
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, onnx_text(node->name));
-  strbuf_append(out, SV("' ("));
+  strbuf_append_within(out, "'", onnx_text(node->name), "' (");
   strbuf_append_printable(out, onnx_text(node->op_type));
   strbuf_append(out, SV(")\n"));
   begin_line(out, "fate");

@@ -29,8 +29,8 @@ static void pair_add(PairSet *s, StrView first, StrView second) {
   strbuf_append(&key, second);
   if (keymap_get(&s->seen, strbuf_cstr(&key), (uint32_t)key.size, &slot) == 0) {
     *slot = 1;
-    s->pairs = pool_reserve(s->pairs, &s->capacity, (uint64_t)s->count + 1, sizeof *s->pairs);
-    s->pairs[s->count++] = (Pair){kept(s->seen.arena, first), kept(s->seen.arena, second)};
+    POOL_PUSH(s->pairs, s->count, s->capacity,
+              (Pair){kept(s->seen.arena, first), kept(s->seen.arena, second)});
   }
   strbuf_release(&key);
 }

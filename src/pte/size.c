@@ -34,8 +34,7 @@ const char *pte_part_name(PtePartKind kind) {
 static void add_part(Sizer *s, PtePart part) {
   if (part.bytes == 0)
     return;
-  s->parts = arena_push(s->arena, s->parts, s->count, sizeof *s->parts);
-  s->parts[s->count++] = part;
+  ARENA_PUSH(s->arena, s->parts, s->count, part);
 }
 
 /* --- names --- */

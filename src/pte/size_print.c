@@ -67,9 +67,7 @@ static void text_arena(StrBuf *out, const PteArena *a, bool all) {
   uint32_t shown = all || a->live_count < MAX_LIVE ? a->live_count : MAX_LIVE;
   strbuf_printf(out, "  arena %u", a->id);
   if (a->bank) {
-    strbuf_append(out, SV(" '"));
-    strbuf_append_printable(out, a->bank->name);
-    strbuf_append_char(out, '\'');
+    strbuf_append_within(out, " '", a->bank->name, "'");
   }
   strbuf_append(out, SV(": "));
   inspect_append_bytes(out, a->bytes);
@@ -104,17 +102,13 @@ static void text_allocations(StrBuf *out, const PteMethodSize *m) {
 }
 
 void pte_size_text(const PteProgram *p, const PteSize *size, bool all, StrBuf *out) {
-  strbuf_append(out, SV("file: "));
-  strbuf_append_printable(out, sv_from(p->file.path));
-  strbuf_append_char(out, '\n');
+  strbuf_append_within(out, "file: ", sv_from(p->file.path), "\n");
   text_flash(out, p, size, all);
   for (uint32_t i = 0; i < size->method_count; i++) {
     const PteMethodSize *m = &size->methods[i];
     if (!m->arena_count && !m->packed && !m->workspace && !m->unknown)
       continue;
-    strbuf_append(out, SV("SRAM of method '"));
-    strbuf_append_printable(out, m->name);
-    strbuf_append(out, SV("'\n"));
+    strbuf_append_within(out, "SRAM of method '", m->name, "'\n");
     for (uint32_t k = 0; k < m->arena_count; k++)
       text_arena(out, &m->arenas[k], all);
     text_allocations(out, m);

@@ -269,9 +269,7 @@ static Status open_item(DataSet *s, uint32_t index, uint64_t *samples) {
 /* --- files --- */
 
 static void add_item(DataSet *s, const char *const *paths, bool each) {
-  s->items =
-      pool_reserve(s->items, &s->item_capacity, (uint64_t)s->item_count + 1, sizeof *s->items);
-  s->items[s->item_count++] = (Item){.paths = paths, .each = each};
+  POOL_PUSH(s->items, s->item_count, s->item_capacity, (Item){.paths = paths, .each = each});
 }
 
 static void add_file(DataSet *s, const char *path) {

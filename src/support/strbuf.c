@@ -177,6 +177,12 @@ static bool is_printable(StrView text) {
   return true;
 }
 
+void strbuf_append_within(StrBuf *buf, const char *before, StrView text, const char *after) {
+  strbuf_append(buf, sv_from(before));
+  strbuf_append_printable(buf, text);
+  strbuf_append(buf, sv_from(after));
+}
+
 void strbuf_append_quoted(StrBuf *buf, StrView text) {
   bool printable = is_printable(text);
   strbuf_append(buf, printable ? SV("'") : SV("$'"));

@@ -72,9 +72,7 @@ static void text_value(const Graph *g, const char *title, uint32_t i, StrView na
                        StrBuf *out) {
   strbuf_printf(out, "  %s %u: ", title, i);
   if (name.size) {
-    strbuf_append_char(out, '\'');
-    strbuf_append_printable(out, name);
-    strbuf_append(out, SV("' "));
+    strbuf_append_within(out, "'", name, "' ");
   }
   append_type(g, v, out);
   strbuf_append_char(out, '\n');
@@ -139,9 +137,7 @@ static void json_graph(const Graph *g, JsonWriter *w) {
 
 static void report(const Session *s, const char *path, bool json, StrBuf *out) {
   if (!json) {
-    strbuf_append(out, SV("file: "));
-    strbuf_append_printable(out, sv_from(path));
-    strbuf_append_char(out, '\n');
+    strbuf_append_within(out, "file: ", sv_from(path), "\n");
     for (uint32_t i = 0; i < s->program.method_count; i++)
       text_graph(s->program.methods[i].graph, out);
     return;

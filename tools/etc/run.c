@@ -68,9 +68,7 @@ static void append_input(const Graph *g, uint32_t i, StrBuf *out) {
   strbuf_printf(out, "%u ", i);
   StrView name = value_name(g, g->inputs[i]);
   if (name.size) {
-    strbuf_append_char(out, '\'');
-    strbuf_append_printable(out, name);
-    strbuf_append(out, SV("' "));
+    strbuf_append_within(out, "'", name, "' ");
   }
   type_print(g, value_type(g, g->inputs[i]), out);
 }

@@ -35,9 +35,7 @@ static void add_use(Order *o, const char *text) {
   const Name *name = name_of(o, text);
   if (!name || name->hidden || !name->producer)
     return;
-  o->needs =
-      pool_reserve(o->needs, &o->need_capacity, (uint64_t)o->need_count + 1, sizeof *o->needs);
-  o->needs[o->need_count++] = name->producer - 1;
+  POOL_PUSH(o->needs, o->need_count, o->need_capacity, name->producer - 1);
 }
 
 /* Names that a subgraph defines are its own: they hide those around it. */
