@@ -167,9 +167,8 @@ static Status walk(LivenessBuilder *b) {
 
 static bool same_extent(const Graph *g, ValueId a, ValueId b) {
   const Type *s = value_type(g, a), *t = value_type(g, b);
-  return s->rank == t->rank && s->order == t->order &&
-         dtype_size((DType)s->dtype) == dtype_size((DType)t->dtype) &&
-         (s->rank == 0 || memcmp(s->dims, t->dims, s->rank * sizeof *s->dims) == 0);
+  return s->order == t->order && dtype_size((DType)s->dtype) == dtype_size((DType)t->dtype) &&
+         dims_same(s->dims, s->rank, t->dims, t->rank);
 }
 
 /* How many arguments before this one are tensors or lists of them. */

@@ -123,7 +123,7 @@ ValueId build_cast(Builder *b, ValueId x, DType to) {
 
 static bool has_dims(const Graph *g, ValueId x, const SymInt *dims, uint32_t rank) {
   const Type *t = value_type(g, x);
-  return t->rank == rank && (rank == 0 || memcmp(t->dims, dims, rank * sizeof *dims) == 0);
+  return dims_same(t->dims, t->rank, dims, rank);
 }
 
 ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {

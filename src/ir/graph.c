@@ -120,6 +120,10 @@ Dims dims_make(const SymInt *d, uint32_t rank) {
   return dims;
 }
 
+bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
+  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
+}
+
 Dims value_dims(const Graph *g, ValueId v) {
   return dims_make(value_type(g, v)->dims, value_rank(g, v));
 }

@@ -315,6 +315,8 @@ typedef struct Dims {
   SymInt d[MAX_RANK];
 } Dims;
 Dims dims_make(const SymInt *d, uint32_t rank); /* rank <= MAX_RANK */
+/* Whether both have the same rank and the same dims. */
+bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank);
 Dims value_dims(const Graph *g, ValueId v);
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
 /* initial: a constant with the bytes of the type, or 0 for zeros. */

@@ -451,8 +451,7 @@ static bool run_shape_rule(Graph *g, NodeId n, TypeId *types, uint32_t count) {
 static bool types_agree(const Graph *g, TypeId a, TypeId b) {
   const Type *x = &g->types[a], *y = &g->types[b];
   return a == b || (x->kind == TYPE_TENSOR && y->kind == TYPE_TENSOR && x->dtype == y->dtype &&
-                    x->rank == y->rank && x->order != y->order &&
-                    memcmp(x->dims, y->dims, x->rank * sizeof *x->dims) == 0);
+                    x->order != y->order && dims_same(x->dims, x->rank, y->dims, y->rank));
 }
 
 static void type_mismatch(Verifier *v, NodeId n, uint32_t i, TypeId computed) {

@@ -129,8 +129,7 @@ static void trace(Import *im, Element *e) {
     } else if (op == OP_CAT) {
       if (!into_part(g, n, e))
         return;
-    } else if ((op == OP_TO_COPY || (op != OP_NONE && op_has_trait(op, OP_VIEW))) &&
-               op != OP_VIEW_COPY_DTYPE && is_list(g, node_value(g, n, 0)) &&
+    } else if ((op == OP_TO_COPY || op_keeps_numbers(op)) && is_list(g, node_value(g, n, 0)) &&
                dtype_is_int(value_dtype(g, node_value(g, n, 0)))) {
       e->v = node_value(g, n, 0);
     } else {
@@ -154,7 +153,7 @@ static bool keeps_one(const Graph *g, NodeId n) {
   for (size_t i = 0; i < COUNT_OF(ops); i++)
     if (op == ops[i])
       return true;
-  return op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE;
+  return op_keeps_numbers(op);
 }
 
 /* Are all elements 1 or more, or no numbers? Lengths of speech synthesis are: each token has a
@@ -193,8 +192,7 @@ static Height height_of(const Graph *g, ValueId v) {
     if (match_with_number(g, h.base, OP_ADD_TENSOR, &v, &number) && number == rint(number)) {
       h.plus += number;
       h.base = v;
-    } else if ((op == OP_TO_COPY || op == OP_SELECT_COPY_INT ||
-                (op != OP_NONE && op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE)) &&
+    } else if ((op == OP_TO_COPY || op == OP_SELECT_COPY_INT || op_keeps_numbers(op)) &&
                value_is_single(g, node_value(g, n, 0))) {
       h.base = node_value(g, n, 0);
     } else {

@@ -91,25 +91,21 @@ Status shape_resize_(Graph *g, NodeId n) {
 const char *check_copy_(const Graph *g, NodeId n, Arena *arena) {
   (void)arena;
   const Type *to = value_type(g, node_value(g, n, 0)), *from = value_type(g, node_value(g, n, 1));
-  bool same = to->rank == from->rank;
-  for (uint32_t i = 0; same && i < to->rank; i++)
-    same = to->dims[i] == from->dims[i];
-  if (!same && !dtype_in((DType)to->dtype, DTS_REAL_BOOL))
+  if (!dims_same(to->dims, to->rank, from->dims, from->rank) &&
+      !dtype_in((DType)to->dtype, DTS_REAL_BOOL))
     return "this element type is not broadcast";
   return NULL;
 }
 
 Status shape_glu(Graph *g, NodeId n) {
   ValueId self;
-  int64_t dim;
   uint32_t axis;
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_const_int(g, n, 1, &dim));
   Dims dims = value_dims(g, self);
   if (dims.rank == 0)
     return bad_shape(g, n, "a 0-d tensor cannot be halved");
-  TRY(shape_axis(g, n, dim, dims.rank, &axis));
+  TRY(arg_axis(g, n, 1, dims.rank, &axis));
   if (!dtype_is_float(value_dtype(g, self)))
     return bad_dtype(g, n, "glu needs floats, not %s", dtype_name(value_dtype(g, self)));
   SymInt half = sym_floordiv(t, dims.d[axis], 2);

@@ -210,6 +210,12 @@ Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out)
   return STATUS_OK;
 }
 
+Status arg_axis(Graph *g, NodeId n, uint32_t i, uint32_t rank, uint32_t *out) {
+  int64_t dim = 0;
+  TRY(arg_const_int(g, n, i, &dim));
+  return shape_axis(g, n, dim, rank, out);
+}
+
 Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is_all,
                   uint32_t *set) {
   IntList list;

@@ -39,8 +39,7 @@ typedef struct Worker {
 /* --- sums --- */
 
 static bool same_shape(const Tensor *a, const Tensor *b) {
-  return a->rank == b->rank &&
-         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+  return dims_same(a->dims, a->rank, b->dims, b->rank);
 }
 
 static void add_element(CompareSums *sums, double x, double y) {
