@@ -42,8 +42,7 @@ static Status no_size(const Graph *g, ValueId v) {
   for (uint32_t i = 0; i < t->rank; i++) {
     if (sym_is_const(t->dims[i]) || sym_upper(&g->syms, t->dims[i]) < INT64_MAX)
       continue;
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     sym_print(&g->syms, t->dims[i], &text);
     Status status =
         diag_report(g->ctx->sink, DIAG_DIM_UNBOUND, place,

@@ -68,8 +68,7 @@ static bool affine_of(const Graph *g, NodeId n, Arena *arena, Affine *a) {
 static ValueId scale_weight(Builder *b, ValueId weight, const Affine *a, bool transposed,
                             int64_t groups) {
   Graph *g = b->g;
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   Tensor t = interp_constant(g, weight, &scratch);
   const float *in = t.data;
   float *out = arena_alloc(&g->arena, tensor_bytes(&t));

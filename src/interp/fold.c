@@ -4,8 +4,6 @@
 
 void fold_init(Fold *f, uint64_t limit) {
   *f = (Fold){.limit = limit ? limit : FOLD_LIMIT_DEFAULT};
-  arena_init(&f->arena);
-  arena_init(&f->scratch);
 }
 
 void fold_release(Fold *f) {

@@ -229,8 +229,7 @@ void result_list_size(Graph *g, NodeId n, uint32_t count) {
 }
 
 static void note_operands(const Graph *g, NodeId n, Diag *d) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   const OpSchema *schema = op_schema(g->nodes[n].op);
   strbuf_printf(&text, SV_FMT "(", SV_ARG(schema->full));
   for (uint32_t i = 0, shown = 0; i < g->nodes[n].arg_count; i++) {

@@ -8,7 +8,6 @@
 void context_init(Context *ctx, DiagSink *sink) {
   *ctx = (Context){.sink = sink};
   intern_init(&ctx->names);
-  arena_init(&ctx->arena);
 }
 
 typedef struct ContextFile {
@@ -47,8 +46,6 @@ Graph *graph_new(Context *ctx, StrView name) {
                .arena_excess = ARENA_UNPROVEN,
                .verified = EDITS_UNVERIFIED};
   g->trace = ctx->traced ? trace_new() : NULL;
-  sym_init(&g->syms);
-  arena_init(&g->arena);
   POOL_ADD(g, nodes, node_count, node_capacity); /* handle 0 of each pool means none */
   POOL_ADD(g, values, value_count, value_capacity);
   POOL_ADD(g, uses, use_count, use_capacity);

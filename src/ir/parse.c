@@ -230,8 +230,7 @@ static bool type_agrees(const Graph *g, const Type *given, const Type *computed,
 }
 
 static Status type_error(Parser *p, const Definition *d, const Type *computed) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   type_print(p->g, type_get(p->g, d->type), &text);
   strbuf_append(&text, SV(", but its operands give "));
   type_print(p->g, computed, &text);
@@ -526,9 +525,6 @@ Status graph_parse(Context *ctx, StrView text, StrView file, const Graph *consta
                   .end = text.data + text.size,
                   .file = file,
                   .sink = ctx->sink};
-  arena_init(&p.arena);
-  arena_init(&p.scratch);
-  strbuf_init(&p.text);
   *graphs = ARENA_ARRAY(&ctx->arena, Graph *, MAX_GRAPHS);
   *count = 0;
   Status status = parse_all(&p, *graphs, count);

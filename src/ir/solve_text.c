@@ -60,8 +60,7 @@ static void print_runs(const SymSizes *z, int64_t least, StrBuf *out) {
 
 static void note_range(const Graph *g, const SymSizes *z, SymInt v, Diag *d) {
   const SymExpr *e = sym_expr(&g->syms, v);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   sym_print_named(&g->syms, v, &text);
   strbuf_append(&text, SV(" in "));
   if (z->regular)
@@ -89,8 +88,7 @@ void solve_note(const Graph *g, const Solution *s, Diag *d) {
     const Constraint *c = &g->constraints[i];
     if (s->settled[i])
       continue;
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     constraint_print(g, c, &text);
     strbuf_append(&text, SV("; by "));
     solve_print_place(g, c->loc, &text);

@@ -5,11 +5,6 @@
 static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
 static SymInt handle_of(uint32_t index) { return SYM_BAND + (int64_t)index; }
 
-void sym_init(SymTable *t) {
-  *t = (SymTable){0};
-  arena_init(&t->arena);
-}
-
 void sym_release(SymTable *t) {
   arena_release(&t->arena);
   xfree(t->exprs);

@@ -37,9 +37,7 @@ int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most) {
 }
 
 ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) {
-  StrBuf flags, flag;
-  strbuf_init(&flags);
-  strbuf_init(&flag);
+  StrBuf flags = {0}, flag = {0};
   bool several = (dims & (dims - 1)) != 0;
   for (uint32_t dim = 0; dim < MAX_RANK && out_wanted(im, i); dim++) {
     if (!(dims >> dim & 1))

@@ -105,10 +105,8 @@ static void append_op(StrBuf *out, const OpCount *c) {
 
 static void text_ops(const OnnxModel *m, StrBuf *out) {
   const Onnx__GraphProto *graph = m->proto->graph;
-  Arena arena;
-  StrBuf word;
-  arena_init(&arena);
-  strbuf_init(&word);
+  Arena arena = {0};
+  StrBuf word = {0};
   OpCounts ops = count_ops(graph, &arena);
   strbuf_printf(out, "nodes: %zu", graph->n_node);
   if (m->proto->n_functions)
@@ -177,8 +175,7 @@ static void json_values(const Intern *initializers, const char *key,
 }
 
 static void json_ops(const Onnx__GraphProto *graph, JsonWriter *w) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   OpCounts ops = count_ops(graph, &arena);
   json_named_array(w, "operators");
   for (uint32_t i = 0; i < ops.count; i++) {

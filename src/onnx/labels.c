@@ -87,8 +87,7 @@ void labels_list(StrBuf *text, const Labels *labels, bool numbered) {
 }
 
 void labels_warn(Import *im, StrView name, const Labels *labels) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   labels_list(&text, labels, true);
   Diag *d = diag_begin(im->ctx->sink, DIAG_LABELS_INDEX, context_place(im->ctx));
   diag_message(d, "output '" SV_FMT "' gives the index of a label (int64), not the string",

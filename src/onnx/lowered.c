@@ -89,9 +89,7 @@ static void copy_node(Inlining *n, NodeId node) {
 }
 
 static void refuse_input(Inlining *n, uint32_t i, const Type *want, ValueId have) {
-  StrBuf wanted, had;
-  strbuf_init(&wanted);
-  strbuf_init(&had);
+  StrBuf wanted = {0}, had = {0};
   type_print(n->from, want, &wanted);
   type_print(n->im->g, vt(n->im, have), &had);
   import_fail(n->im, DIAG_LOWERED_MISMATCH, "input %u is %s, '%s' takes %s", i, strbuf_cstr(&had),

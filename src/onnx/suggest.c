@@ -298,8 +298,7 @@ void suggest_dims(Context *ctx, OnnxModel *model, const ImportOptions *options, 
 /* --- text --- */
 
 void suggest_flags(const DimSuggestions *s, StrBuf *out) {
-  StrBuf flag;
-  strbuf_init(&flag);
+  StrBuf flag = {0};
   for (uint32_t i = 0; i < s->count; i++) {
     strbuf_clear(&flag);
     strbuf_append(&flag, s->dims[i].name);
@@ -361,9 +360,8 @@ static void append_places(const Suggester *s, uint32_t dim, StrBuf *out) {
 
 /* "'s15' = 's89' must be equal: input …". */
 static void note_group(const Suggester *s, uint32_t first, Diag *d) {
-  StrBuf text;
+  StrBuf text = {0};
   uint32_t members = 0;
-  strbuf_init(&text);
   for (uint32_t i = first; i < s->count; i++) {
     if (s->out->dims[i].equal != first)
       continue;
@@ -378,8 +376,7 @@ static void note_group(const Suggester *s, uint32_t first, Diag *d) {
 }
 
 static void report_message(const Suggester *s, Diag *d) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append(&text, SV("input "));
   onnx_append_value(&text, s->dims[0].input);
   diag_message(d, "%s: axis %zu '" SV_FMT "' has no size%s", strbuf_cstr(&text), s->dims[0].axis,
@@ -389,11 +386,9 @@ static void report_message(const Suggester *s, Diag *d) {
 }
 
 Status suggest_report(Context *ctx, OnnxModel *model, const ImportOptions *options) {
-  Arena arena;
-  StrBuf flags;
+  Arena arena = {0};
+  StrBuf flags = {0};
   DimSuggestions out;
-  arena_init(&arena);
-  strbuf_init(&flags);
   Suggester s = {.ctx = ctx, .model = model, .options = options, .arena = &arena, .out = &out};
   suggest(&s);
   Diag *d = diag_begin(ctx->sink, DIAG_DIM_UNBOUND, context_place(ctx));

@@ -567,8 +567,7 @@ static void dequantize_with(const Graph *g, NodeId n, float *out, Arena *scratch
 }
 
 void dequantize_constant(const Graph *g, NodeId n, float *out) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   dequantize_with(g, n, out, &scratch);
   arena_release(&scratch);
 }

@@ -18,8 +18,7 @@ StrView arg_name(const Graph *g, NodeId n, uint32_t i) {
 }
 
 const char *dim_text(Graph *g, SymInt v) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   sym_print_named(&g->syms, v, &text);
   return strbuf_keep(&text, &g->arena).data;
 }
@@ -245,8 +244,7 @@ void shape_assume(Graph *g, NodeId n, ConstraintKind kind, SymInt lhs, SymInt rh
 
 /* "'x' (f32[batch, 7])", or the type alone of what the model has no name for. */
 static const char *value_text(Graph *g, ValueId v) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
   if (name.size)
     strbuf_printf(&text, "'" SV_FMT "' (", SV_ARG(name));

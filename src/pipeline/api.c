@@ -71,12 +71,10 @@ EtcStatus session_call(Session *s, SessionCall *run, void *user) {
 static EtcStatus prepare(Session *s, void *unused) {
   (void)unused;
   s->cache.mapped.fd = -1;
-  arena_init(&s->arena);
   diag_sink_init(&s->sink);
   files_read_init(&s->files);
   s->sink.files = &s->files;
   context_init(&s->ctx, &s->sink);
-  facts_init(&s->program.facts);
   manager_init(&s->manager, &s->sink, &s->program.facts);
   registry_init(&s->registry, &s->arena, &s->sink);
   s->ctx.readers = &s->registry.readers;

@@ -122,8 +122,7 @@ void budget_json(const BudgetResult *r, JsonWriter *w) {
 
 /* Each line of the table as a note. */
 static void note_table(const BudgetResult *r, Diag *d) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   budget_text(r, &text);
   const char *line = strbuf_cstr(&text);
   while (*line) {

@@ -114,9 +114,8 @@ static void write_data(MapWriter *w, Session *s) {
 }
 
 Status instruction_map_write(Session *s, const char *path) {
-  StrBuf text;
+  StrBuf text = {0};
   MapWriter w = {0};
-  strbuf_init(&text);
   json_init(&w.json, &text, true);
   json_open_object(&w.json);
   json_named_array(&w.json, "methods");

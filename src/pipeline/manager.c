@@ -19,7 +19,6 @@ void manager_init(Manager *m, DiagSink *sink, Facts *facts) {
   m->options.verify_each = true;
   m->options.roundtrip = true;
 #endif
-  arena_init(&m->scratch);
 }
 
 void manager_release(Manager *m) { arena_release(&m->scratch); }
@@ -44,8 +43,7 @@ static void print_text(const Manager *m, StrBuf *text) {
 }
 
 static void print_graph(const Manager *m, const Graph *g, const char *when, const PassRow *row) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "// %s %s (%s)\n", when, row->name, stage_name(row->stage));
   graph_print(g, (PrintOptions){.full_constants = m->options.full_constants, .locations = true},
               &text);
@@ -53,8 +51,7 @@ static void print_graph(const Manager *m, const Graph *g, const char *when, cons
 }
 
 static void print_bisect(const Manager *m, const PassRun *run) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "bisect: %s pass (%u) %s on method '",
                 run->skipped ? "NOT running" : "running", m->facts->run_count, run->row->name);
   strbuf_append_escaped(&text, run->method);
@@ -77,11 +74,9 @@ static Status pass_fault(const Manager *m, const PassRow *row, const char *fault
 }
 
 static Status check_roundtrip(const Manager *m, Graph *g, const PassRow *row) {
-  StrBuf text, where;
+  StrBuf text = {0}, where = {0};
   Graph **graphs = NULL;
   uint32_t count = 0;
-  strbuf_init(&text);
-  strbuf_init(&where);
   graph_print(g, (PrintOptions){.locations = true}, &text);
   StrView view = {strbuf_cstr(&text), text.size};
   Status status = graph_parse(g->ctx, view, SV("<round trip>"), g, &graphs, &count);

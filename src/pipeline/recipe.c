@@ -78,8 +78,7 @@ static EtcStatus read_constant(Reader *r, StrBuf *out) {
 
 /* The value of a constant method: a scalar, or a list with commas between its items. */
 static EtcStatus read_constants(Reader *r, StrView *value) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   bool list = r->yaml->event.type == YAML_SEQUENCE_START_EVENT, first = true;
   EtcStatus status = list ? ETC_OK : read_constant(r, &text);
   while (list && yaml_more(r->yaml, &status)) {

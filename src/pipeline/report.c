@@ -56,10 +56,8 @@ void session_report_stage(Session *s, StageId stage) {
     return;
   for (uint32_t i = 0; i < p->method_count; i++) {
     Method *m = &p->methods[i];
-    if (!m->report) {
+    if (!m->report)
       m->report = ARENA_NEW(&s->arena, ReportMethod);
-      report_method_init(m->report);
-    }
     report_stage(m->report, m->graph, stage_name(stage), stage_summary(stage));
   }
 }
@@ -209,8 +207,7 @@ static void write_program(Session *s, const char *output, JsonWriter *w) {
 }
 
 static Status write_method(const Session *s, Method *m, JsonWriter *w) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   json_open_object(w);
   json_named_string(w, "name", method_name(m));
   json_named_string(w, "model", source_name(m->source));
@@ -250,8 +247,7 @@ static Status write_document(Session *s, const char *output, StrBuf *out) {
 }
 
 static Status write_file(SessionReport *r, const StrBuf *json) {
-  StrBuf page;
-  strbuf_init(&page);
+  StrBuf page = {0};
   if (is_page(r->path))
     report_page((StrView){json->data, json->size}, &page);
   const StrBuf *text = page.size ? &page : json;
@@ -264,8 +260,7 @@ static Status write_file(SessionReport *r, const StrBuf *json) {
 Status session_report_write(Session *s, const char *output) {
   if (!s->report_count)
     return STATUS_OK;
-  StrBuf json;
-  strbuf_init(&json);
+  StrBuf json = {0};
   Status status = write_document(s, output, &json);
   for (uint32_t i = 0; i < s->report_count && status == STATUS_OK; i++)
     status = write_file(&s->reports[i], &json);

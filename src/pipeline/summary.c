@@ -80,9 +80,8 @@ typedef struct ReadDelegates {
 } ReadDelegates;
 
 static DelegateWork read_delegate(const Graph *g, NodeId n) {
-  Arena arena;
+  Arena arena = {0};
   DelegateFigures figures;
-  arena_init(&arena);
   if (!delegate_figures(g, n, &arena, &figures)) /* nothing reads it */
     figures = (DelegateFigures){0};
   arena_release(&arena);
@@ -105,7 +104,6 @@ static void add_delegate(Summary *f, const Graph *g, NodeId n, ReadDelegates *r)
 
 static void add_graph(Summary *f, const Graph *g) {
   ReadDelegates r = {0};
-  arena_init(&r.arena);
   r.known = keymap_make(&r.arena, g->ctx->names.seed);
   for (FOR_NODES(g, n))
     if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
@@ -330,8 +328,7 @@ static void find_summary(const Session *s, Summary *f, StrBuf *advice) {
 
 void session_summary(const Session *s, const char *output, StrBuf *out) {
   Summary f = {0};
-  StrBuf advice;
-  strbuf_init(&advice);
+  StrBuf advice = {0};
   find_summary(s, &f, &advice);
   f.advice = strbuf_cstr(&advice);
   if (s->sink.format == DIAG_JSON)
@@ -351,8 +348,7 @@ void session_summary(const Session *s, const char *output, StrBuf *out) {
 void session_summary_write(const Session *s, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   Summary f = {0};
-  StrBuf advice;
-  strbuf_init(&advice);
+  StrBuf advice = {0};
   find_summary(s, &f, &advice);
   strbuf_printf(out, WRITTEN_FORMAT(PRIu64, PRIu32), w->file_bytes, w->arena_bytes, w->weight_bytes,
                 w->kernel_calls, w->delegate_calls);

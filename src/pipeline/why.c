@@ -322,7 +322,6 @@ static void find_changes(Why *w) {
 static void tell(Session *s, const WhyTarget *target, const WhyProgram *program, bool json,
                  StrBuf *out) {
   Why w = {.s = s, .t = *target, .g = target->method->graph, .program = program, .json = json};
-  arena_init(&w.arena);
   find_outputs(&w);
   w.life = life_find(program->index, target->target, &w.arena);
   w.has_own = has_own(&w);
@@ -336,10 +335,9 @@ static void tell(Session *s, const WhyTarget *target, const WhyProgram *program,
 /* The targets, those of a method behind each other. */
 static Status tell_all(Session *s, const WhyTarget *targets, uint32_t count, bool json,
                        StrBuf *out) {
-  Arena arena;
+  Arena arena = {0};
   WhyProgram program = {0};
   Status status = STATUS_OK;
-  arena_init(&arena);
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
     uint32_t method = targets[i].method_index;
     if (i == 0 || method != targets[i - 1].method_index)
@@ -404,9 +402,8 @@ static Status ambiguous(Session *s, StrView name, const WhyTarget *targets, uint
 }
 
 Status session_why(Session *s, StrView name, bool json, StrBuf *out) {
-  Arena arena;
+  Arena arena = {0};
   uint32_t count;
-  arena_init(&arena);
   WhyTarget *targets = why_targets(s, name, &arena, &count);
   Status status = STATUS_OK;
   const Onnx__NodeProto *left_out = count ? NULL : why_left_out(s, name);
@@ -423,9 +420,8 @@ Status session_why(Session *s, StrView name, bool json, StrBuf *out) {
 }
 
 Status session_why_all(Session *s, bool json, StrBuf *out) {
-  Arena arena;
+  Arena arena = {0};
   uint32_t count;
-  arena_init(&arena);
   const WhyTarget *targets = why_operators(s, &arena, &count);
   Status status = tell_all(s, targets, count, json, out);
   arena_release(&arena);

@@ -185,8 +185,7 @@ static const char *form_of(const Constant *c) {
 
 static void end_constant(Ender *e, ValueId v) {
   Why *w = e->w;
-  StrBuf type;
-  strbuf_init(&type);
+  StrBuf type = {0};
   type_print(w->g, value_type(w->g, v), &type);
   const Constant *c = value_lazy_constant(w->g, v);
   const char *users = users_text(e, v);
@@ -218,14 +217,13 @@ static void end_bytes(Ender *e, ValueId v) {
 
 static void end_value(Ender *e, const Carrier *c) {
   Why *w = e->w;
-  StrBuf type;
+  StrBuf type = {0};
   switch (value_cget(w->g, c->id)->kind) {
   case VALUE_CONST:
     end_bytes(e, c->id);
     return;
   case VALUE_INPUT:
   case VALUE_STATE:
-    strbuf_init(&type);
     type_print(w->g, value_type(w->g, c->id), &type);
     add_end(w,
             (WhyEnd){.kind = value_cget(w->g, c->id)->kind == VALUE_INPUT ? WHY_INPUT : WHY_STATE,

@@ -246,8 +246,7 @@ static void text_fact(const Why *w, uint32_t i, StrBuf *out) {
     return;
   }
   strbuf_printf(out, " (%s): %s%s", r->rule, r->message, r->value_count ? ": " : "");
-  StrBuf values;
-  strbuf_init(&values);
+  StrBuf values = {0};
   explain_append_values(&values, r);
   strbuf_append_printable(out, (StrView){values.data, values.size});
   strbuf_release(&values);

@@ -272,8 +272,7 @@ static void json_constants(JsonWriter *w, const PteProgram *p, Arena *arena) {
 
 void pte_inspect_json(const PteProgram *p, StrBuf *out) {
   uint64_t budget = pte_code_budget(p);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   JsonWriter w;
   json_init(&w, out, true);
   json_open_object(&w);

@@ -310,8 +310,7 @@ static void text_file(StrBuf *out, const PteProgram *p, Arena *arena) {
 
 void pte_inspect_text(const PteProgram *p, bool all, StrBuf *out) {
   uint64_t budget = pte_code_budget(p);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   text_file(out, p, &arena);
   if (all)
     text_segments(out, p);

@@ -196,9 +196,7 @@ static void write_states(PlanWriter *p) {
 /* What the format has no fields for: the ranges of dims (ranges.h), the names of banks (banks.h).
  */
 static FbRef write_container(PlanWriter *p) {
-  StrBuf ranges, banks;
-  strbuf_init(&ranges);
-  strbuf_init(&banks);
+  StrBuf ranges = {0}, banks = {0};
   ranges_print(p->g, &ranges);
   banks_print(p->g, &banks);
   FbRef container = 0;

@@ -62,8 +62,7 @@ static StrView position_name(const Sizer *s, uint32_t method, uint32_t position)
 }
 
 static StrView type_text(Arena *arena, const PteValue *v) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   inspect_append_value(&text, v, NULL);
   return strbuf_keep(&text, arena);
 }

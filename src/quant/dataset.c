@@ -127,9 +127,7 @@ static bool rows_left(const DataSet *s, uint32_t i, const NpyHead *head, int64_t
 }
 
 static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCode code) {
-  StrBuf have, want;
-  strbuf_init(&have);
-  strbuf_init(&want);
+  StrBuf have = {0}, want = {0};
   append_dims(&have, &r->head);
   type_print(s->g, input_type(s, i), &want);
   int64_t rows;
@@ -361,8 +359,6 @@ Status dataset_open(DataSet **out, const Graph *g, const char *path, DataShard s
                     DiagSink *sink) {
   DataSet *s = xrealloc(NULL, sizeof *s);
   *s = (DataSet){.g = g, .sink = sink, .shard = shard, .next = shard.index, .open_item = NO_ITEM};
-  arena_init(&s->arena);
-  arena_init(&s->open_arena);
   s->path = arena_strdup(&s->arena, sv_from(path));
   s->readers = ARENA_ARRAY(&s->arena, Reader, g->input_count + 1);
   for (uint32_t i = 0; i < g->input_count; i++)

@@ -157,7 +157,6 @@ static void work(void *user, size_t begin, size_t end) {
     w->o = o;
     w->scratch = stats_scratch_new();
     diag_sink_init_silent(&w->sink);
-    arena_init(&w->arena);
     while (w->status == STATUS_OK && take_sample(w)) {
       w->status = interp_watch(o->g, w->inputs, o->g->input_count, &w->sink, watch, w);
       count_done(o);
@@ -186,8 +185,7 @@ static Status report_failure(Observation *o, unsigned workers) {
 
 Status observe(Graph *g, const ValueId *values, uint32_t count, DataSet *set, Stats *stats,
                ObserveProgress *progress, DiagSink *sink) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Observation o = {.g = g, .set = set, .sink = sink, .stats = stats, .progress = progress};
   uint64_t samples = dataset_count(set);
   unsigned workers = parallel_threads();

@@ -24,8 +24,7 @@ static void append_tensor(const Graph *g, const Type *t, StrBuf *out) {
 }
 
 void report_type(JsonWriter *w, const Graph *g, const Type *t) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (t->kind == TYPE_TENSOR)
     append_tensor(g, t, &text);
   else
@@ -216,9 +215,7 @@ static void write_output(JsonWriter *w, const Graph *g, const Numbers *numbers, 
 void report_nodes(JsonWriter *w, const Graph *g) {
   Numbers numbers = {.delegate = NULL};
   uint32_t next = report_first_node(g);
-  StrBuf text;
-  strbuf_init(&text);
-  arena_init(&numbers.arena);
+  StrBuf text = {0};
   numbers.delegate = delegate_numbers(g, &numbers.arena, NULL);
   numbers.node = ARENA_ARRAY(&numbers.arena, uint32_t, g->node_count);
   for (FOR_NODES(g, n))

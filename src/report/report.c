@@ -1,12 +1,6 @@
 /* See report.h: what is kept after each stage, and all of a method at the end. */
 #include "report/internal.h"
 
-void report_method_init(ReportMethod *m) {
-  *m = (ReportMethod){0};
-  strbuf_init(&m->stages);
-  strbuf_init(&m->last);
-}
-
 void report_method_release(ReportMethod *m) {
   strbuf_release(&m->stages);
   strbuf_release(&m->last);
@@ -36,8 +30,7 @@ static bool same_text(const StrBuf *a, const StrBuf *b) {
 
 void report_stage(ReportMethod *m, const Graph *g, const char *stage, const char *summary) {
   JsonWriter w;
-  StrBuf nodes;
-  strbuf_init(&nodes);
+  StrBuf nodes = {0};
   json_init(&w, &nodes, false);
   report_nodes(&w, g);
   if (m->stages.size)

@@ -11,14 +11,13 @@
 #include "support/memory.h"
 
 typedef struct ArenaBlock ArenaBlock;
-typedef struct Arena {
-  ArenaBlock *blocks; /* newest first */
-  char *next, *end;   /* free space of the newest block */
-  size_t total;       /* bytes asked of the system */
+typedef struct Arena { /* {0}: an empty one */
+  ArenaBlock *blocks;  /* newest first */
+  char *next, *end;    /* free space of the newest block */
+  size_t total;        /* bytes asked of the system */
 } Arena;
 
-void arena_init(Arena *arena);
-void arena_release(Arena *arena); /* frees all; the arena is as after arena_init */
+void arena_release(Arena *arena); /* frees all; the arena is empty again */
 void arena_reset(Arena *arena);   /* forgets all allocations, may keep one block for reuse */
 
 /* size bytes, 16-byte aligned, uninitialised. size 0 gives a valid unique pointer. */

@@ -320,8 +320,7 @@ Status diag_end(Diag *d) {
   if (sink->held && rows[d->code].severity == DIAG_ERROR)
     note_held(sink->held, d->code, d->place, sv_from(d->message));
   if (d->shown) {
-    StrBuf out;
-    strbuf_init(&out);
+    StrBuf out = {0};
     if (sink->format == DIAG_JSON)
       render_json(d, &out);
     else
@@ -358,8 +357,6 @@ void diag_hold(DiagSink *sink, DiagHold *hold) {
                      .warnings = sink->warnings,
                      .first_error = sink->first_error,
                      .outer = sink->held};
-  strbuf_init(&hold->text);
-  strbuf_init(&hold->first_message);
   sink->held = hold;
   sink->write = keep_text;
   sink->write_user = hold;

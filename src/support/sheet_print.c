@@ -44,11 +44,6 @@ typedef struct Cells {
   StrBuf cells[CELLS];
 } Cells;
 
-static void cells_init(Cells *c) {
-  for (int i = 0; i < CELLS; i++)
-    strbuf_init(&c->cells[i]);
-}
-
 static void cells_release(Cells *c) {
   for (int i = 0; i < CELLS; i++)
     strbuf_release(&c->cells[i]);
@@ -150,8 +145,7 @@ static uint32_t section_end(const SheetDiff *d, uint32_t i) {
 }
 
 void sheet_diff_text(const SheetDiff *d, bool all, StrBuf *out) {
-  Cells cells;
-  cells_init(&cells);
+  Cells cells = {0};
   for (uint32_t i = 0, end; i < d->count; i = end) {
     end = section_end(d, i);
     uint32_t shown = all || end - i <= ROWS_MAX ? end : i + ROWS_MAX;
@@ -192,16 +186,14 @@ static void append_cell(StrBuf *out, const FactChange *c, const Cells *cells, in
 }
 
 static void append_path(StrBuf *out, const char *path) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append_printable(&text, sv_from(path));
   append_code(out, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
 }
 
 void sheet_diff_markdown(const SheetDiff *d, StrBuf *out) {
-  Cells cells;
-  cells_init(&cells);
+  Cells cells = {0};
   strbuf_append(out, SV("### "));
   append_path(out, d->before->path);
   strbuf_append(out, SV(" → "));

@@ -1,4 +1,4 @@
-/* A growing, always terminated string. */
+/* A growing, always terminated string; {0} is an empty one. */
 #ifndef ETC_SUPPORT_STRBUF_H
 #define ETC_SUPPORT_STRBUF_H
 
@@ -11,7 +11,6 @@ typedef struct StrBuf {
   size_t size, capacity;
 } StrBuf;
 
-void strbuf_init(StrBuf *buf);
 void strbuf_release(StrBuf *buf);
 void strbuf_clear(StrBuf *buf);
 void strbuf_append(StrBuf *buf, StrView text);

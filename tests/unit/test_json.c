@@ -22,8 +22,7 @@ static void write_sample(JsonWriter *w) {
 }
 
 static void test_structure(void **state) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   JsonWriter w;
   json_init(&w, &out, false);
   write_sample(&w);
@@ -39,8 +38,7 @@ static void test_structure(void **state) {
 }
 
 static void check_string(StrView value, const char *expected) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   JsonWriter w;
   json_init(&w, &out, false);
   json_string(&w, value);
@@ -58,8 +56,7 @@ static void test_strings(void **state) {
 }
 
 static void test_numbers(void **state) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   JsonWriter w;
   json_init(&w, &out, false);
   json_open_array(&w);

@@ -72,7 +72,6 @@ static Status collect(Session *s, Method *m, DataSet *set, const char *output, D
   file.head.data = dataset_hash(set);
   file.head.total = dataset_total(set);
   file.head.counted = dataset_count(set);
-  arena_init(&file.arena);
   ValueId *values = observe_values(g, &file.arena, &count);
   StrView *names = stats_names(g, values, count, &file.arena);
   Stats *stats = ARENA_ARRAY(&file.arena, Stats, count);

@@ -72,8 +72,7 @@ int cmd_diff(const CommandLine *line) {
   if (status != ETC_OK)
     return status == ETC_FAILED || status == ETC_USAGE ? TROUBLE : (int)status;
   SheetDiff d = sheet_compare(&sheets[0], &sheets[1]);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   print_diff(line, &d, &text);
   if (print_and_release(line, &text) != ETC_OK)
     return TROUBLE;

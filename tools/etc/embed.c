@@ -134,9 +134,8 @@ static Status write_depfile(Job *j) {
     path = arena_printf(&s->arena, "%s.d", j->output);
   if (!path)
     return STATUS_OK;
-  StrBuf text;
+  StrBuf text = {0};
   Depfile d;
-  strbuf_init(&text);
   depfile_begin(&d, s->depfile_target ? s->depfile_target : j->output);
   depfile_add(&d, j->path);
   depfile_end(&d, &text);
@@ -174,13 +173,10 @@ static Status write_outputs(Job *j) {
 }
 
 static void print_summary(const Job *j) {
-  StrBuf text;
+  StrBuf text = {0};
   if (j->session->sink.quiet)
     return;
-  strbuf_init(&text);
-  strbuf_append(&text, SV("wrote "));
-  strbuf_append_printable(&text, sv_from(j->output));
-  strbuf_append(&text, SV(" and "));
+  strbuf_append_within(&text, "wrote ", sv_from(j->output), " and ");
   strbuf_append_printable(&text, sv_from(j->header));
   strbuf_printf(&text, "\n  array '%s' of ", j->embed.symbol);
   strbuf_append_bytes(&text, j->embed.file->size);

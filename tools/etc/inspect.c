@@ -71,9 +71,8 @@ static EtcStatus show_program(const CommandLine *line, PteProgram *program, StrB
 /* {"test_sets": …, "program": what is shown of a .pte} */
 static EtcStatus bundle_json(const CommandLine *line, const BundleFile *b, PteProgram *program,
                              StrBuf *out) {
-  StrBuf shown;
+  StrBuf shown = {0};
   JsonWriter w;
-  strbuf_init(&shown);
   EtcStatus status = show_program(line, program, &shown);
   json_init(&w, out, true);
   json_open_object(&w);
@@ -201,8 +200,7 @@ int cmd_inspect(const CommandLine *line) {
         session_usage(line->session, "--extract", "name one program", "--extract is for one file");
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   const char *kernels = command_line_value(line, OPT_KERNEL_LIST);
   status = kernels ? inspect_kernels(line, kernels, &text) : inspect_all(line, &text);
   int printed = print_and_release(line, &text);

@@ -17,8 +17,7 @@ static void append_type(const Graph *g, ValueId v, StrBuf *out) {
   strbuf_append(out, sv_from(dtype_name((DType)t->dtype)));
   strbuf_append_char(out, '[');
   for (uint32_t i = 0; i < t->rank; i++) {
-    StrBuf dim;
-    strbuf_init(&dim);
+    StrBuf dim = {0};
     sym_print_named(&g->syms, t->dims[i], &dim);
     strbuf_append(out, i ? SV(", ") : SV(""));
     strbuf_append_printable(out, (StrView){strbuf_cstr(&dim), dim.size});
@@ -97,8 +96,7 @@ static void text_graph(const Graph *g, StrBuf *out) {
 /* --- JSON --- */
 
 static void json_value(const Graph *g, StrView name, ValueId v, JsonWriter *w) {
-  StrBuf type;
-  strbuf_init(&type);
+  StrBuf type = {0};
   append_type(g, v, &type);
   json_open_object(w);
   json_named_string(w, "name", name);
@@ -184,8 +182,7 @@ EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source
 
 static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView name, ValueId v,
                         Sheet *sheet) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append_char(&text, '\'');
   strbuf_append(&text, name);
   strbuf_append(&text, SV("' "));
@@ -226,10 +223,9 @@ static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
   for (ValueId v = 1; v < g->value_count; v++) {
     const Constant *c = value_lazy_constant(g, v);
     StrView name = intern_get(&g->ctx->names, g->values[v].name);
-    StrBuf type;
+    StrBuf type = {0};
     if (!c || !g->values[v].use_count)
       continue;
-    strbuf_init(&type);
     append_type(g, v, &type);
     StrView text = {strbuf_cstr(&type), type.size};
     sheet_add(name.size ? sheet : sums, (Fact){.section = FACTS_CONSTANTS,

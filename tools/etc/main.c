@@ -129,8 +129,7 @@ static EtcStatus run(Session *s, void *user) {
   int argc = given->count;
   char **argv = given->texts;
   if (argc < 2) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     help_overview(&text);
     fwrite(strbuf_cstr(&text), 1, text.size, stderr);
     strbuf_release(&text);
@@ -150,8 +149,7 @@ static EtcStatus run(Session *s, void *user) {
   if (status != ETC_OK)
     return status;
   if (line.help) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     help_command(line.command, &text);
     return (EtcStatus)print_and_release(&line, &text);
   }

@@ -205,8 +205,7 @@ int cmd_ops(const CommandLine *line) {
   if (status != ETC_OK)
     return (int)status;
   bool onnx_only = command_line_has(line, OPT_ONNX);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (command_line_has(line, OPT_JSON))
     print_json(onnx_only, &text);
   else if (command_line_has(line, OPT_MARKDOWN) && onnx_only)

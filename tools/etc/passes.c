@@ -58,8 +58,7 @@ int cmd_passes(const CommandLine *line) {
     status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (command_line_has(line, OPT_JSON))
     print_json(&text);
   else

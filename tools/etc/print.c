@@ -73,7 +73,7 @@ int cmd_print(const CommandLine *line) {
   Session *s = line->session;
   StageId stage = STAGE_IMPORT;
   Format format;
-  StrBuf text;
+  StrBuf text = {0};
   EtcStatus status = parse_format(line, &format);
   if (status == ETC_OK)
     status = command_line_apply(line);
@@ -93,7 +93,6 @@ int cmd_print(const CommandLine *line) {
   session_print_times(s);
   if (status != ETC_OK)
     return (int)status;
-  strbuf_init(&text);
   print_as(line, format, &text);
   return write_and_release(line, &text, command_line_value(line, OPT_OPT_OUTPUT));
 }

@@ -138,7 +138,7 @@ int cmd_quantize_report(const CommandLine *line) {
   Session *s = line->session;
   Report r = {.s = s};
   Method *method = NULL;
-  StrBuf text;
+  StrBuf text = {0};
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)
     status = check_usage(line, &r.data);
@@ -146,7 +146,6 @@ int cmd_quantize_report(const CommandLine *line) {
     return (int)status;
   progress_start(line);
   status = load(line, r.data, &method);
-  arena_init(&r.arena);
   if (status == ETC_OK)
     status = session_status(quantize_error_measure(s, method, r.data, &r.arena, &r.errors));
   progress_stop();
@@ -154,7 +153,6 @@ int cmd_quantize_report(const CommandLine *line) {
     arena_release(&r.arena);
     return (int)status;
   }
-  strbuf_init(&text);
   if (command_line_has(line, OPT_JSON))
     print_json(&r, &text);
   else

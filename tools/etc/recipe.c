@@ -97,8 +97,7 @@ int cmd_recipe(const CommandLine *line) {
     status = expect_arguments(line, list ? 1 : 2, list ? "" : "a recipe");
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (list)
     print_list(&text);
   else if (strcmp(what, "show") == 0)

@@ -83,8 +83,7 @@ static EtcStatus unknown_input(Session *s, const Graph *g, StrView name) {
   Diag *d = diag_begin(&s->sink, DIAG_RUN_INPUT_UNKNOWN, place);
   diag_message(d, "the method has no input '" SV_FMT "'", SV_ARG(name));
   for (uint32_t i = 0; i < g->input_count && i < 16; i++) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     append_input(g, i, &text);
     diag_note(d, "input %s", strbuf_cstr(&text));
     strbuf_release(&text);
@@ -164,8 +163,7 @@ static EtcStatus check_all_given(Session *s, const Graph *g, const Arrays *array
   for (uint32_t i = 0; i < g->input_count; i++) {
     if (arrays->inputs[i].count)
       continue;
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     append_input(g, i, &text);
     DiagPlace place = DIAG_NOWHERE;
     place.option = SV("--input");
@@ -330,10 +328,8 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
 
 /* All calls, from the first contents of the states on. */
 static Status run_once(Session *s, Graph *g, const Arrays *arrays, Results *results) {
-  Arena arena, first;
+  Arena arena = {0}, first = {0};
   Tensor *states;
-  arena_init(&arena);
-  arena_init(&first);
   Status status = interp_states(g, &first, &states);
   for (uint32_t k = 0; k < arrays->calls && status == STATUS_OK; k++) {
     arena_reset(&arena);
@@ -363,8 +359,7 @@ static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arr
   EtcStatus usage = read_number(line, OPT_REPEAT, 1, 1, &repeat);
   if (usage != ETC_OK)
     return usage;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   const char *profile_path = command_line_value(line, OPT_PROFILE);
   RunProfile profile;
   if (profile_path)

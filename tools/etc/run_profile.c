@@ -45,7 +45,6 @@ static void track(JsonWriter *w, const char *what, StrView name) {
 
 void profile_begin(RunProfile *p, const Graph *g) {
   *p = (RunProfile){.g = g};
-  strbuf_init(&p->text);
   json_init(&p->w, &p->text, false);
   json_open_object(&p->w);
   json_named_string(&p->w, "displayTimeUnit", SV("ms"));
@@ -56,8 +55,7 @@ void profile_begin(RunProfile *p, const Graph *g) {
 
 static void types(JsonWriter *w, const Graph *g, NodeId n) {
   const Node *node = node_cget(g, n);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; i < node->result_count; i++) {
     strbuf_append(&text, i ? SV(", ") : SV(""));
     type_print(g, value_type(g, node->first_result + i), &text);

@@ -27,8 +27,7 @@ static Status tell(const CommandLine *line, bool all, StrBuf *text) {
 int cmd_why(const CommandLine *line) {
   Session *s = line->session;
   bool all = command_line_has(line, OPT_ALL);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   session_trace(s);
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)
