@@ -4,7 +4,6 @@
 #include "onnx/import.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 #include "onnx/bounds.h"
 #include "onnx/import_state.h"

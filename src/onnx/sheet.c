@@ -1,7 +1,6 @@
 /* The facts of a model that two of them are compared by, see describe.h. */
 #include <xxhash.h>
 
-#include "onnx/translate.h"
 #include "onnx/describe.h"
 #include "onnx/file/tensor.h"
 #include "onnx/file/weights.h"

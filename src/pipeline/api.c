@@ -8,7 +8,6 @@
 #include "pipeline/recipe.h"
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
-#include "pipeline/whole_program.h"
 #include "support/parallel.h"
 
 const char *etc_version(void) { return ETC_VERSION; }

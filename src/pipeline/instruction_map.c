@@ -9,7 +9,6 @@
  * made it, as copies and jumps. data are the constants that delegates find by a key. */
 #include "pipeline/instruction_map.h"
 
-#include "ops/delegate.h"
 #include "pipeline/model_names.h"
 #include "support/json.h"
 #include "support/keymap.h"

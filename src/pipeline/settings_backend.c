@@ -2,8 +2,6 @@
 #include "backends/selection.h"
 #include "pipeline/settings.h"
 
-#include <inttypes.h>
-
 #include "support/text.h"
 
 static EtcStatus unknown_backend(Session *s, StrView name) {

@@ -6,7 +6,6 @@
  * the shape rules found tie them to it; a size that breaks a constraint is left out, and with it
  * dims that can only have one size. A size that is known only while running counts with its bound.
  */
-#include "ir/op.h"
 #include "ir/solve.h"
 #include "pte/inspect_internal.h"
 #include "pte/read.h"

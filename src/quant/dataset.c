@@ -9,7 +9,6 @@
 #include "ir/text.h"
 #include "quant/archive.h"
 #include "quant/dataset_files.h"
-#include "support/text.h"
 
 enum { SAMPLE_MAX = INT32_MAX };
 #define NO_ITEM UINT32_MAX

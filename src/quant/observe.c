@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 
 #include "interp/interp.h"
-#include "ir/op.h"
 #include "support/parallel.h"
 
 enum { LOCKS = 64 };
