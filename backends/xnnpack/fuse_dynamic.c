@@ -30,10 +30,7 @@ static XnnId quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept)
 }
 
 static uint32_t rows_of(const XnnValue *value) {
-  uint32_t rows = 1;
-  for (uint32_t i = 0; i + 1 < value->rank; i++)
-    rows *= value->dims[i];
-  return rows;
+  return value->rank ? (uint32_t)xnn_dims_count(value->dims, value->rank - 1) : 1;
 }
 
 /* How many dims may vary. */

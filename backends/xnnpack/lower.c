@@ -264,9 +264,7 @@ XnnId xl_made_constant(XnnLowering *l, bool half, uint32_t rank, const uint32_t 
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values) {
   if (!xl_ok(l))
     return XNN_NONE;
-  uint64_t count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= dims[i];
+  uint64_t count = xnn_dims_count(dims, rank);
   float *copy = NULL;
   if (!l->trial && values) {
     copy = arena_alloc(&l->g->arena, count * sizeof *copy);
@@ -276,9 +274,7 @@ XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float
 }
 
 XnnId xl_ones(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
-  uint64_t count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= dims[i];
+  uint64_t count = xnn_dims_count(dims, rank);
   float *values = l->trial || !xl_ok(l) ? NULL : ARENA_ARRAY(l->arena, float, count);
   for (uint64_t i = 0; i < count && values; i++)
     values[i] = 1;
@@ -317,9 +313,8 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
   if (l->trial)
     return xl_made_constant(l, half, rank, dims, NULL);
   /* The floats are gone after the pass: nobody keeps what is made of them but in `values`. */
-  Constant straight = {.data = (const uint8_t *)xl_constant_floats(l, v), .size = size};
-  for (uint32_t i = 0; i < rank; i++)
-    straight.size *= dims[i];
+  Constant straight = {.data = (const uint8_t *)xl_constant_floats(l, v),
+                       .size = size * xnn_dims_count(dims, rank)};
   Constant permuted = constant_permuted(l->g, straight, (uint32_t)size, rank, dims, perm);
   uint8_t *values = arena_alloc(&l->g->arena, straight.size + 1);
   constant_read(&permuted, 0, straight.size, values);

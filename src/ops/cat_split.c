@@ -205,10 +205,7 @@ typedef struct Blocks {
 } Blocks;
 
 static Blocks blocks_of(const Tensor *t, uint32_t axis) {
-  Blocks b = {1, 1};
-  for (uint32_t i = 0; i < t->rank; i++)
-    *(i < axis ? &b.outer : &b.inner) *= i == axis ? 1 : t->dims[i];
-  return b;
+  return (Blocks){dims_count(t->dims, 0, axis), dims_count(t->dims, axis + 1, t->rank)};
 }
 
 /* Copies src into the result at offset `at` of the axis. */

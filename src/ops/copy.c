@@ -214,14 +214,12 @@ Status kern_glu(Kernel *k) {
   TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
   if (self->rank == 0 || self->dims[axis] % 2 != 0)
     return kernel_error(k, "the dim to halve is not even");
-  int64_t dims[MAX_RANK], inner = 1;
+  int64_t dims[MAX_RANK];
   memcpy(dims, self->dims, self->rank * sizeof dims[0]);
   dims[axis] /= 2;
   TRY(kernel_expect(k, 0, self->rank, dims));
-  for (uint32_t i = axis; i < self->rank; i++)
-    inner *= dims[i];
   Tensor *out = k->results[0];
-  int64_t numel = tensor_numel(out);
+  int64_t numel = tensor_numel(out), inner = dims_count(dims, axis, self->rank);
   for (int64_t i = 0; i < numel; i++) {
     int64_t a = i / inner * (2 * inner) + i % inner;
     double x = tensor_load(self, a), gate = tensor_load(self, a + inner);

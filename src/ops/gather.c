@@ -120,16 +120,16 @@ Status kern_index_select(Kernel *k) {
   TRY(need_indices(k, 2, &index));
   TRY(kernel_expect_dtype(k, self));
   TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
-  int64_t dims[MAX_RANK], outer = 1, inner = dtype_size(self->dtype);
+  int64_t dims[MAX_RANK];
   memcpy(dims, self->dims, self->rank * sizeof dims[0]);
   if (self->rank)
     dims[axis] = tensor_numel(index);
   else if (tensor_numel(index) != 1)
     return kernel_error(k, "a 0-d tensor takes one index");
   TRY(kernel_expect(k, 0, self->rank, dims));
-  for (uint32_t i = 0; i < self->rank; i++)
-    *(i < axis ? &outer : &inner) *= i == axis ? 1 : self->dims[i];
-  return pick_rows(k, self, index, outer, self->rank ? self->dims[axis] : 1, inner);
+  return pick_rows(k, self, index, dims_count(self->dims, 0, axis),
+                   self->rank ? self->dims[axis] : 1,
+                   dims_count(self->dims, axis + 1, self->rank) * dtype_size(self->dtype));
 }
 
 Status kern_embedding(Kernel *k) {

@@ -243,9 +243,9 @@ Status kern_roll(Kernel *k) {
     if (axes)
       TRY(kernel_dim(k, dims->ints[i], self->rank, &axis));
     if (axes && self->rank) {
+      count[0] = dims_count(self->dims, 0, axis);
       count[1] = self->dims[axis];
-      for (uint32_t d = 0; d < self->rank; d++)
-        count[d < axis ? 0 : 2] *= d == axis ? 1 : self->dims[d];
+      count[2] = dims_count(self->dims, axis + 1, self->rank);
     }
     memcpy(spare, k->results[0]->data, tensor_bytes(self));
     roll_axis(element, count, shifts->ints[i], k->results[0]->data, spare);

@@ -75,7 +75,7 @@ static uint32_t channels_of(const Graph *g, ValueId v) {
 
 static void take_values(Worker *w, Stats *stats, pthread_mutex_t *lock, const Tensor *t) {
   const float *values = t->data;
-  uint64_t count = (uint64_t)tensor_numel(t), inner = 1, at = 0;
+  uint64_t count = (uint64_t)tensor_numel(t), at = 0;
   if (count <= STATS_FEW) {
     memory_lock(lock);
     stats_add(stats, w->scratch, values, count);
@@ -92,10 +92,9 @@ static void take_values(Worker *w, Stats *stats, pthread_mutex_t *lock, const Te
   }
   if (stats->channels == 0 || t->rank < 2 || t->dims[1] != stats->channels)
     return;
-  for (uint32_t d = 2; d < t->rank; d++)
-    inner *= (uint64_t)t->dims[d];
   memory_lock(lock);
-  stats_add_channels(stats, values, (uint64_t)t->dims[0], inner);
+  stats_add_channels(stats, values, (uint64_t)t->dims[0],
+                     (uint64_t)dims_count(t->dims, 2, t->rank));
   memory_unlock(lock);
 }
 
