@@ -3,11 +3,6 @@
 
 #include "ops/work.h"
 
-void facts_init(Facts *f) {
-  *f = (Facts){0};
-  arena_init(&f->arena);
-}
-
 void facts_release(Facts *f) {
   xfree(f->runs);
   xfree(f->delegations);

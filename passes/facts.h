@@ -78,7 +78,6 @@ typedef struct Facts {
   uint32_t delegation_count, delegation_capacity;
 } Facts;
 
-void facts_init(Facts *f);
 void facts_release(Facts *f);
 
 /* --- recording; the pointers that are returned are good until the next call of the same function

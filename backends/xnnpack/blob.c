@@ -219,10 +219,9 @@ static void write_region(StrBuf *out, const DelegateTranspose *transposes, uint3
 XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys,
                  const DelegateTranspose *transposes, uint32_t transpose_count, Arena *arena) {
   FlatBuilder b;
-  StrBuf region;
+  StrBuf region = {0};
   XnnBlob blob = {0};
   fb_init(&b);
-  strbuf_init(&region);
   FbRef root = write_graph(&b, x, g, keys, arena);
   b.alignment = ALIGNMENT;
   fb_finish(&b, root, TABLES_MAGIC, 0);

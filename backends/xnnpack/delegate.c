@@ -78,9 +78,9 @@ static DelegateTranspose *transposes_of(const XnnLowering *l, Arena *arena, uint
     StrView name = node_place(l->g, made[out]->node).node;
     if (name.size == 0) /* nameless in the model */
       name = op_schema(node_cget(l->g, made[out]->node)->op)->full;
-    *item = (DelegateTranspose){made[out]->what, name, xnn_element_size(value->datatype)};
-    for (uint32_t k = 0; k < value->rank; k++)
-      item->bytes *= value->dims[k];
+    *item = (DelegateTranspose){made[out]->what, name,
+                                xnn_element_size(value->datatype) *
+                                    xnn_dims_count(value->dims, value->rank)};
   }
   return items;
 }

@@ -30,10 +30,7 @@ XnnId xf_quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept) {
 }
 
 uint32_t xf_rows_of(const XnnValue *value) {
-  uint32_t rows = 1;
-  for (uint32_t i = 0; i + 1 < value->rank; i++)
-    rows *= value->dims[i];
-  return rows;
+  return value->rank ? (uint32_t)xnn_dims_count(value->dims, value->rank - 1) : 1;
 }
 
 void xf_emit_reshape(Fuse *f, XnnId in, XnnId out) {

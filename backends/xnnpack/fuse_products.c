@@ -87,9 +87,7 @@ enum { LARGEST_PRODUCT = 255 * 128 }; /* of codes less their zero points */
 /* Whether sums that begin with a bias of these steps stay in 32 bits: XNNPACK's wrap. */
 static bool sums_fit(const Fuse *f, ValueId steps, const XnnValue *filter, uint32_t count) {
   const Constant *c = value_constant(f->l->g, steps);
-  uint64_t terms = 1;
-  for (uint32_t i = 0; i < filter->rank; i++)
-    terms *= filter->dims[i];
+  uint64_t terms = xnn_dims_count(filter->dims, filter->rank);
   int64_t products = int_clamped((double)(terms / count) * LARGEST_PRODUCT, 0, INT32_MAX / 2),
           most = INT32_MAX - products;
   for (uint64_t i = 0; i < c->size; i += sizeof(int32_t)) {

@@ -152,9 +152,7 @@ XnnId xl_constant_operand(XnnLowering *l, ValueId v, uint32_t rank, const uint32
 
 void xl_input(XnnLowering *l, ValueId v, XnnId id) {
   xnn_make_external(&l->x, id, true);
-  l->inputs =
-      pool_reserve(l->inputs, &l->input_capacity, (uint64_t)l->input_count + 1, sizeof *l->inputs);
-  l->inputs[l->input_count++] = v;
+  POOL_PUSH(l->inputs, l->input_count, l->input_capacity, v);
 }
 
 XnnId xl_from_outside(XnnLowering *l, ValueId v) {
@@ -266,9 +264,7 @@ XnnId xl_made_constant(XnnLowering *l, bool half, uint32_t rank, const uint32_t 
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values) {
   if (!xl_ok(l))
     return XNN_NONE;
-  uint64_t count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= dims[i];
+  uint64_t count = xnn_dims_count(dims, rank);
   float *copy = NULL;
   if (!l->trial && values) {
     copy = arena_alloc(&l->g->arena, count * sizeof *copy);
@@ -278,9 +274,7 @@ XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float
 }
 
 XnnId xl_ones(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
-  uint64_t count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= dims[i];
+  uint64_t count = xnn_dims_count(dims, rank);
   float *values = l->trial || !xl_ok(l) ? NULL : ARENA_ARRAY(l->arena, float, count);
   for (uint64_t i = 0; i < count && values; i++)
     values[i] = 1;
@@ -319,9 +313,8 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
   if (l->trial)
     return xl_made_constant(l, half, rank, dims, NULL);
   /* The floats are gone after the pass: nobody keeps what is made of them but in `values`. */
-  Constant straight = {.data = (const uint8_t *)xl_constant_floats(l, v), .size = size};
-  for (uint32_t i = 0; i < rank; i++)
-    straight.size *= dims[i];
+  Constant straight = {.data = (const uint8_t *)xl_constant_floats(l, v),
+                       .size = size * xnn_dims_count(dims, rank)};
   Constant permuted = constant_permuted(l->g, straight, (uint32_t)size, rank, dims, perm);
   uint8_t *values = arena_alloc(&l->g->arena, straight.size + 1);
   constant_read(&permuted, 0, straight.size, values);
@@ -349,9 +342,7 @@ XnnId xl_scaled(XnnLowering *l, XnnId in, double factor) {
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out) {
   if (!xl_ok(l))
     return;
-  l->turns =
-      pool_reserve(l->turns, &l->turn_capacity, (uint64_t)l->turn_count + 1, sizeof *l->turns);
-  l->turns[l->turn_count++] = (XnnTurn){l->node, out, l->turns_for};
+  POOL_PUSH(l->turns, l->turn_count, l->turn_capacity, (XnnTurn){l->node, out, l->turns_for});
   uint32_t vector = xnn_vector(&l->x, perm, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }

@@ -40,9 +40,7 @@ bool xl_join_at_blamed(XnnLowering *l) {
     unmerged += t.more[i] > 0;
   if (unmerged != 1 || xl_join_of(l, view) || l->join_count == MOST_JOINED || !can_join(l, &t, v))
     return false;
-  l->joins =
-      pool_reserve(l->joins, &l->join_capacity, (uint64_t)l->join_count + 1, sizeof *l->joins);
-  l->joins[l->join_count++] = (XnnJoin){.view = view};
+  POOL_PUSH(l->joins, l->join_count, l->join_capacity, (XnnJoin){.view = view});
   return true;
 }
 

@@ -78,10 +78,6 @@ static uint32_t dims_in(const Graph *g, ValueId v, bool nhwc, SymInt dims[XNN_MA
   return rank;
 }
 
-static bool same_dims(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
-  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
-}
-
 /* Notes whose the next transpose is. */
 static void begin_turn(XnnLowering *l, ValueId v, bool permuted) {
   NodeId def = value_def(l->g, v);
@@ -112,7 +108,7 @@ static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool n
   uint32_t have_rank = dims_in(g, m->from, from_nhwc, have), rank = dims_in(g, v, nhwc, want);
   XnnId in = id_of(l, m->from, from_nhwc) - 1;
   if (route.rank <= 1) {
-    if (same_dims(have, have_rank, want, rank))
+    if (dims_same(have, have_rank, want, rank))
       set(l, v, nhwc, in);
     else
       view_as(l, in, want, rank, v, nhwc);
@@ -122,14 +118,14 @@ static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool n
     view_as(l, xl_plain(l, m->alike), want, rank, v, nhwc);
     return;
   }
-  if (!same_dims(have, have_rank, route.dims, route.rank)) {
+  if (!dims_same(have, have_rank, route.dims, route.rank)) {
     XnnId split = xl_sym_temp(l, route.rank, route.dims);
     xl_reshape(l, in, route.dims, route.rank, split);
     in = split;
   }
   for (uint32_t i = 0; i < route.rank; i++)
     permuted[i] = route.dims[route.perm[i]];
-  bool whole = same_dims(permuted, route.rank, want, rank);
+  bool whole = dims_same(permuted, route.rank, want, rank);
   XnnId out = whole ? result(l, v, nhwc) : xl_sym_temp(l, route.rank, permuted);
   begin_turn(l, v, m->permuted);
   xl_transpose(l, in, route.perm, route.rank, out);

@@ -272,10 +272,7 @@ static XnnDatatype twin_datatype(const Graph *g, const Quantization *q) {
 
 /* Elements of constant codes that follow each other in one channel. */
 static uint64_t channel_run(const Graph *g, const Quantization *q, ValueId codes) {
-  uint64_t run = 1;
-  for (uint32_t i = q->axis + 1; i < value_rank(g, codes); i++)
-    run *= (uint64_t)value_dim(g, codes, i);
-  return run;
+  return (uint64_t)dims_count(value_type(g, codes)->dims, q->axis + 1, value_rank(g, codes));
 }
 
 static int64_t zero_at(const Graph *g, const Quantization *q, uint64_t channel) {
@@ -433,9 +430,7 @@ XnnId xl_picked_constant(XnnLowering *l, ValueId v, bool wide, uint32_t rank, co
   bool half = !wide && xl_ok(l) && value_dtype(l->g, v) == DTYPE_F16;
   if (!xl_ok(l) || l->trial)
     return xl_made_constant(l, half, rank, dims, NULL);
-  uint64_t count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= dims[i];
+  uint64_t count = xnn_dims_count(dims, rank);
   const void *source =
       half ? value_constant(l->g, v)->data : (const void *)xl_constant_floats(l, v);
   XnnId id =

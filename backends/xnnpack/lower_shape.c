@@ -322,13 +322,12 @@ static uint32_t joined_rank(const SymInt *dims, uint32_t rank, const uint32_t *b
 void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const uint32_t *before,
             const uint32_t *after, float value, XnnId out) {
   uint32_t last = joined_rank(dims, rank, before, after), begin[XNN_MAX_RANK], end[XNN_MAX_RANK];
-  SymInt whole[XNN_MAX_RANK], joined[XNN_MAX_RANK], rows[XNN_MAX_RANK], row = 1;
+  SymInt whole[XNN_MAX_RANK], joined[XNN_MAX_RANK], rows[XNN_MAX_RANK];
   if (last == rank) {
     add_pad(l, in, rank, before, after, value, out);
     return;
   }
-  for (uint32_t i = last; i < rank; i++)
-    row *= dims[i];
+  SymInt row = dims_count(dims, last, rank);
   for (uint32_t i = 0; i < rank; i++) {
     SymInt unit = i + 1 == last ? row : 1;
     begin[i] = before[i] * (uint32_t)unit;

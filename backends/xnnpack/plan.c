@@ -141,9 +141,8 @@ static void want(Plan *p, ValueId v, uint32_t vertex) {
   if (!v || is_constant_or_codes(g, v) || !is_number(g, v))
     return;
   Place *place = places_make(&p->l->places, v);
-  p->wants =
-      pool_reserve(p->wants, &p->want_capacity, (uint64_t)p->want_count + 1, sizeof *p->wants);
-  p->wants[p->want_count++] = (Want){(uint32_t)(place - p->l->places.items), vertex};
+  POOL_PUSH(p->wants, p->want_count, p->want_capacity,
+            (Want){(uint32_t)(place - p->l->places.items), vertex});
 }
 
 /* A value in the memory of l->arena with one step more than x, the operand of n; NULL when it has
@@ -326,9 +325,7 @@ static void note_splits(XnnLowering *l, const NodeId *nodes, uint32_t count) {
         xl_dynamic_dims(l->g, node_value(l->g, nodes[i], 0), node_result(l->g, nodes[i], 0));
     if (!found.splits)
       continue;
-    l->splits = pool_reserve(l->splits, &l->split_capacity, (uint64_t)l->split_count + 1,
-                             sizeof *l->splits);
-    l->splits[l->split_count++] = found.split;
+    POOL_PUSH(l->splits, l->split_count, l->split_capacity, found.split);
   }
 }
 

@@ -367,8 +367,7 @@ static uint32_t split_rows(Finder *f, uint32_t *number) {
     if (f->stamp[f->rows[c]] != f->round)
       continue; /* too long */
     count = 0;
-    Arena scratch;
-    arena_init(&scratch);
+    Arena scratch = {0};
     KeyMap numbers = keymap_make(&scratch, f->g->ctx->names.seed);
     for (uint32_t s = 0; s < f->size; s++) {
       uint32_t key[2] = {number[s], f->depth[f->rows[s * f->copies + c]]}, *slot;

@@ -372,9 +372,6 @@ const char *xr_run(const DelegateCall *call, Arena *arena) {
   if (fault)
     return fault;
   diag_sink_init_silent(&r.sink);
-  arena_init(&r.scratch);
-  for (uint32_t id = 0; id < x.value_count; id++)
-    arena_init(&r.slots[id].memory);
   run_nodes(&r, arena);
   for (uint32_t id = 0; id < x.value_count; id++)
     arena_release(&r.slots[id].memory);

@@ -157,9 +157,7 @@ static Tensor operand_steps(Runner *r, const XrNode *n, const Tensor *in, const 
   if (x->datatype != XR_QDINT8)
     return xr_is_byte(x->datatype) ? xr_steps(r, x, in) : xr_converted(r, in, DTYPE_F64);
   bool by_row = xr_form(n->kind) == XR_FORM_PRODUCT || xr_is_pointwise(n);
-  int64_t count = 1;
-  for (uint32_t i = by_row ? in->rank - 1 : 1; i < in->rank; i++)
-    count *= in->dims[i];
+  int64_t count = dims_count(in->dims, by_row ? in->rank - 1 : 1, in->rank);
   float *rows = NULL;
   Tensor steps = dynamic_steps(r, in, count, &rows);
   if (!r->fault) {

@@ -35,8 +35,7 @@ XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t
 
 /* 1 + the index of a new constant. */
 static uint32_t add_data(XnnGraph *x, XnnData data) {
-  x->data = pool_reserve(x->data, &x->data_capacity, (uint64_t)x->data_count + 1, sizeof *x->data);
-  x->data[x->data_count++] = data;
+  POOL_PUSH(x->data, x->data_count, x->data_capacity, data);
   return x->data_count;
 }
 

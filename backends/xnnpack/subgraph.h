@@ -67,6 +67,13 @@ static inline uint32_t xnn_element_size(uint32_t datatype) {
              ? 4
              : 1;
 }
+/* The elements of a value of these dims. */
+static inline uint64_t xnn_dims_count(const uint32_t *dims, uint32_t rank) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    count *= dims[i];
+  return count;
+}
 
 typedef struct XnnValue {
   uint8_t datatype; /* XnnDatatype */

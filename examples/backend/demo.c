@@ -120,13 +120,12 @@ static void write_node(const Graph *g, NodeId n, Numbers *m, StrBuf *text) {
 
 static Status preprocess(BackendContext *c, Graph *g, const Partition *part, DelegateCode *code) {
   Numbers *m = ARENA_NEW(c->scratch, Numbers);
-  StrBuf text;
+  StrBuf text = {0};
   find_inputs(g, part, m);
   uint32_t inputs = m->count;
   if (inputs + part->node_count >= VALUES_MAX)
     return diag_report(c->sink, DIAG_TOO_LARGE, DIAG_NOWHERE, "the demo has %d values at most",
                        VALUES_MAX);
-  strbuf_init(&text);
   strbuf_printf(&text, "etc-demo %u\n", inputs);
   for (uint32_t i = 0; i < part->node_count; i++)
     write_node(g, part->nodes[i], m, &text);

@@ -100,8 +100,7 @@ static void take_back(Graph *g, NodeId from, NodeId n) {
 static bool results_match(const Graph *g, NodeId n, ValueId first) {
   for (uint32_t i = 0; i < g->nodes[n].result_count; i++) {
     const Type *old = value_type(g, node_result(g, n, i)), *new = value_type(g, first + i);
-    if (old->kind != new->kind || old->rank != new->rank ||
-        (old->rank && memcmp(old->dims, new->dims, old->rank * sizeof *old->dims) != 0))
+    if (old->kind != new->kind || !dims_same(old->dims, old->rank, new->dims, new->rank))
       return false;
   }
   return true;

@@ -34,8 +34,7 @@ static uint64_t replace_empty(Graph *g, NodeId n) {
 
 static bool has_shape(const Graph *g, ValueId v, const Type *t) {
   const Type *own = value_type(g, v);
-  return own->rank == t->rank &&
-         (!t->rank || memcmp(own->dims, t->dims, t->rank * sizeof *t->dims) == 0);
+  return dims_same(own->dims, own->rank, t->dims, t->rank);
 }
 
 static bool has_fast_path(OpId op) {

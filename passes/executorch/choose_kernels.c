@@ -32,10 +32,7 @@ static ValueId clamp(Builder *b, NodeId n) {
 enum { GATHERED_MIN = 64 /* elements: index_select is written with two views */ };
 
 static uint64_t numel(const Graph *g, ValueId v, uint32_t first, uint32_t end) {
-  uint64_t n = 1;
-  for (uint32_t i = first; i < end; i++)
-    n *= (uint64_t)value_dim(g, v, i);
-  return n;
+  return (uint64_t)dims_count(value_type(g, v)->dims, first, end);
 }
 
 /* As gather has it: the dims of x, but for the axis. */

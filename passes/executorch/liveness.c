@@ -42,8 +42,7 @@ static Status no_size(const Graph *g, ValueId v) {
   for (uint32_t i = 0; i < t->rank; i++) {
     if (sym_is_const(t->dims[i]) || sym_upper(&g->syms, t->dims[i]) < INT64_MAX)
       continue;
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     sym_print(&g->syms, t->dims[i], &text);
     Status status =
         diag_report(g->ctx->sink, DIAG_DIM_UNBOUND, place,
@@ -167,9 +166,8 @@ static Status walk(LivenessBuilder *b) {
 
 static bool same_extent(const Graph *g, ValueId a, ValueId b) {
   const Type *s = value_type(g, a), *t = value_type(g, b);
-  return s->rank == t->rank && s->order == t->order &&
-         dtype_size((DType)s->dtype) == dtype_size((DType)t->dtype) &&
-         (s->rank == 0 || memcmp(s->dims, t->dims, s->rank * sizeof *s->dims) == 0);
+  return s->order == t->order && dtype_size((DType)s->dtype) == dtype_size((DType)t->dtype) &&
+         dims_same(s->dims, s->rank, t->dims, t->rank);
 }
 
 /* How many arguments before this one are tensors or lists of them. */

@@ -75,8 +75,7 @@ static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *
 }
 
 static void note_tensor(Diag *d, const Graph *g, ValueId v) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
   NodeId n = value_def(g, v);
   DiagPlace place = n ? node_place(g, n) : DIAG_NOWHERE;
@@ -114,8 +113,7 @@ static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   if (total <= limit)
     return STATUS_OK;
   Diag *d = diag_begin(p->sink, DIAG_ARENA_LIMIT, DIAG_NOWHERE);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append(&text, SV("the program needs "));
   strbuf_append_bytes(&text, total);
   strbuf_append(&text, SV(" of memory for its tensors, the limit is "));
@@ -130,8 +128,7 @@ static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
 static Status report_full(PassContext *p, const MemoryPlan *m, uint32_t bank, uint64_t missing) {
   const MemoryBank *b = &m->options->banks[bank];
   Diag *d = diag_begin(p->sink, DIAG_BANK_FULL, DIAG_NOWHERE);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "bank '" SV_FMT "' of ", SV_ARG(b->name));
   strbuf_append_bytes(&text, b->size);
   strbuf_append(&text, SV(" lacks "));

@@ -47,7 +47,7 @@ static Side read_side(const Graph *g, NodeId n, uint32_t k, bool mean) {
 
 static bool read_pool(const Graph *g, NodeId n, Pool *p) {
   OpId op = node_cget(g, n)->op;
-  *p = (Pool){.node = n, .mean = op == OP_AVG_POOL2D, .planes = 1};
+  *p = (Pool){.node = n, .mean = op == OP_AVG_POOL2D};
   if (!p->mean && op != OP_MAX_POOL2D_WITH_INDICES)
     return false;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
@@ -59,8 +59,7 @@ static bool read_pool(const Graph *g, NodeId n, Pool *p) {
     return false;
   for (uint32_t k = 0; k < 2; k++)
     p->side[k] = read_side(g, n, k, p->mean);
-  for (uint32_t i = 0; i + 2 < value_rank(g, x); i++)
-    p->planes *= value_dim(g, x, i);
+  p->planes = dims_count(value_type(g, x)->dims, 0, value_rank(g, x) - 2);
   const Side *rows = &p->side[0], *columns = &p->side[1];
   return rows->kernel <= KERNEL_MAX && columns->kernel <= KERNEL_MAX && rows->out <= PLACES_MAX &&
          columns->out <= PLACES_MAX / (rows->out + 1);

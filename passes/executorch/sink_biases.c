@@ -396,8 +396,7 @@ static bool sink(Sink *s, Builder *b, NodeId n) {
 
 Status sink_biases(Graph *g, Arena *scratch, uint64_t *count) {
   Builder b = builder_make(g, 0, 0);
-  Arena values;
-  arena_init(&values);
+  Arena values = {0};
   Sink *s = ARENA_NEW(scratch, Sink);
   s->g = g;
   s->scratch = &values;

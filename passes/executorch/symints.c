@@ -76,8 +76,7 @@ Builder symints_behind(const Symints *s, NodeId after) {
 }
 
 static Status no_way(Symints *s, SymInt v, NodeId user) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   sym_print(&s->g->syms, v, &text);
   Status status =
       diag_report(s->p->sink, DIAG_NOT_IMPLEMENTED, node_place(s->g, user),

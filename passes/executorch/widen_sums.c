@@ -15,10 +15,9 @@ static ValueId rewrite(Builder *b, NodeId n) {
   ValueId result = node_result(g, n, 0);
   uint32_t count = node_cget(g, n)->arg_count;
   ArgIn args[SCHEMA_MAX_ARGS];
-  Arena lists;
+  Arena lists = {0};
   if (!is_half(g, result))
     return 0;
-  arena_init(&lists);
   for (uint32_t i = 0; i < count; i++) {
     args[i] = node_arg_in(g, n, i, &lists);
     if (args[i].kind == ARG_VALUE)

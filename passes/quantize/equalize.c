@@ -61,11 +61,10 @@ static bool is_product(const Graph *g, NodeId n) {
 }
 
 static Side side_of(const Graph *g, NodeId n, ValueId w, uint32_t axis) {
-  Side s = {.node = n, .weight = w, .inner = 1, .repeat = 1};
+  Side s = {.node = n, .weight = w, .repeat = 1};
   s.size = value_constant(g, w)->size / sizeof(float);
   s.count = (uint64_t)value_dim(g, w, axis);
-  for (uint32_t i = axis + 1; i < value_rank(g, w); i++)
-    s.inner *= (uint64_t)value_dim(g, w, i);
+  s.inner = (uint64_t)dims_count(value_type(g, w)->dims, axis + 1, value_rank(g, w));
   return s;
 }
 

@@ -116,8 +116,8 @@ static void pair_result(Pairing *p, NodeId n, ValueId v, Operands o) {
 
 static bool same_type(const Pairing *p, ValueId plain, ValueId v) {
   const Type *a = value_type(p->plain, plain), *b = value_type(p->g, v);
-  return is_compared(p->g, v) && a->dtype == b->dtype && a->rank == b->rank &&
-         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+  return is_compared(p->g, v) && a->dtype == b->dtype &&
+         dims_same(a->dims, a->rank, b->dims, b->rank);
 }
 
 static void pair_node(Pairing *p, NodeId n) {

@@ -68,14 +68,11 @@ static bool affine_of(const Graph *g, NodeId n, Arena *arena, Affine *a) {
 static ValueId scale_weight(Builder *b, ValueId weight, const Affine *a, bool transposed,
                             int64_t groups) {
   Graph *g = b->g;
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   Tensor t = interp_constant(g, weight, &scratch);
   const float *in = t.data;
   float *out = arena_alloc(&g->arena, tensor_bytes(&t));
-  int64_t inner = 1, outer = t.dims[0];
-  for (uint32_t i = transposed ? 2 : 1; i < t.rank; i++)
-    inner *= t.dims[i];
+  int64_t inner = dims_count(t.dims, transposed ? 2 : 1, t.rank), outer = t.dims[0];
   int64_t per_group = transposed ? t.dims[1] : 1, in_per_group = transposed ? outer / groups : 1;
   for (int64_t o = 0; o < outer; o++)
     for (int64_t k = 0; k < per_group; k++) {

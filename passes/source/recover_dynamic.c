@@ -118,8 +118,7 @@ static bool find_shifts(Graph *g, ValueId codes, ValueId zero, uint32_t axis, Sh
   if (choose_shifts(g, codes, zero, s))
     return true;
   s->count = columns;
-  for (uint32_t i = axis + 1; i < value_rank(g, codes); i++)
-    s->behind *= (uint64_t)value_dim(g, codes, i);
+  s->behind = (uint64_t)dims_count(value_type(g, codes)->dims, axis + 1, value_rank(g, codes));
   return s->count && s->behind && choose_shifts(g, codes, zero, s);
 }
 

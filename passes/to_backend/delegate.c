@@ -208,8 +208,7 @@ static NodeId add_call(Delegation *d, const Partition *part, const DelegateCode 
   int64_t size = (int64_t)code->blob_size;
   ValueId blob = graph_add_constant(g, graph_tensor_type(g, DTYPE_U8, 1, &size, ORDER_CONTIGUOUS),
                                     (Constant){.data = code->blob, .size = code->blob_size}, 0);
-  StrBuf keys;
-  strbuf_init(&keys);
+  StrBuf keys = {0};
   for (uint32_t i = 0; i < code->data_count; i++)
     strbuf_printf(&keys, "%s%s", i ? " " : "", code->keys[i]);
   SymInt *dtypes = ARENA_ARRAY(a, SymInt, (size_t)part->output_count + 1),
@@ -223,8 +222,7 @@ static NodeId add_call(Delegation *d, const Partition *part, const DelegateCode 
     for (uint32_t k = 0; k < t->rank; k++)
       sizes[dims++] = t->dims[k];
   }
-  StrBuf specs;
-  strbuf_init(&specs);
+  StrBuf specs = {0};
   for (uint32_t i = 0; i < code->spec_count; i++)
     delegate_append_spec(&specs, &code->specs[i]);
   ArgIn spec_text = {.kind = ARG_STR, .str = {strbuf_cstr(&specs), specs.size}};

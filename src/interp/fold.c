@@ -4,8 +4,6 @@
 
 void fold_init(Fold *f, uint64_t limit) {
   *f = (Fold){.limit = limit ? limit : FOLD_LIMIT_DEFAULT};
-  arena_init(&f->arena);
-  arena_init(&f->scratch);
 }
 
 void fold_release(Fold *f) {
@@ -51,12 +49,11 @@ static bool is_run(const Graph *g, NodeId n, uint64_t *first) {
   uint32_t dim = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, x));
   int64_t size = value_dim(g, x, dim);
   start = start < 0 ? start + size : start;
-  *first = (uint64_t)min_i64(max_i64(start, 0), size);
+  *first = (uint64_t)(min_i64(max_i64(start, 0), size) *
+                      dims_count(value_type(g, x)->dims, dim + 1, value_rank(g, x)));
   for (uint32_t i = 0; i < dim; i++)
     if (value_dim(g, x, i) != 1)
       return false;
-  for (uint32_t i = dim + 1; i < value_rank(g, x); i++)
-    *first *= (uint64_t)value_dim(g, x, i);
   return true;
 }
 

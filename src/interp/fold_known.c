@@ -172,7 +172,7 @@ static bool read_pick(Known *k, OpId op, uint32_t rank, Pick *p) {
 /* slice, select, index_select and flip: of each run of `size` entries along a dim the picked ones.
  */
 static bool known_pick(Known *k) {
-  uint32_t count, inner = 1;
+  uint32_t count;
   OpId op = node_cget(k->g, k->n)->op;
   const SymInt *x = operand(k, 0, &count);
   const Type *from = value_type(k->g, node_value(k->g, k->n, 0)),
@@ -181,11 +181,10 @@ static bool known_pick(Known *k) {
   if (!x || !count || from->rank == 0 || !read_pick(k, op, from->rank, &p))
     return false;
   uint32_t size = (uint32_t)from->dims[p.axis],
-           picked = op == OP_SELECT_COPY_INT ? 1 : (uint32_t)to->dims[p.axis];
+           picked = op == OP_SELECT_COPY_INT ? 1 : (uint32_t)to->dims[p.axis],
+           inner = (uint32_t)dims_count(from->dims, (uint32_t)p.axis + 1, from->rank);
   if (p.index && p.index_count != picked)
     return false;
-  for (uint32_t i = (uint32_t)p.axis + 1; i < from->rank; i++)
-    inner *= (uint32_t)from->dims[i];
   if (p.start < 0)
     p.start += size;
   for (uint32_t i = 0; i < k->count; i++) {

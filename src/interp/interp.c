@@ -504,8 +504,6 @@ static Status run_graph(Run *r, const Tensor *inputs, uint32_t input_count, Aren
                         Tensor *outputs) {
   const Graph *g = r->g;
   r->limit = machine_memory();
-  arena_init(&r->arena);
-  arena_init(&r->scratch);
   r->slots = ARENA_ARRAY(&r->arena, Slot, g->value_count);
   for (uint32_t v = 0; v < g->value_count; v++)
     r->slots[v].remaining = g->values[v].use_count;
@@ -542,8 +540,7 @@ Status interp_traced_call(Graph *g, const Tensor *inputs, uint32_t input_count, 
 Status interp_watch(const Graph *g, const Tensor *inputs, uint32_t input_count, DiagSink *sink,
                     InterpWatch *watch, void *user) {
   Run r = {.g = g, .sink = sink, .watch = watch, .watch_user = user};
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Status status = make_states(g, &arena, sink, &r.states);
   if (status == STATUS_OK)
     status = run_graph(&r, inputs, input_count, &arena, NULL);

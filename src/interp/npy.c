@@ -301,8 +301,7 @@ static const char *descr_of(DType dtype) {
 }
 
 Status npy_write(const Tensor *t, Arena *arena, DiagSink *sink, const char *path) {
-  StrBuf header;
-  strbuf_init(&header);
+  StrBuf header = {0};
   strbuf_printf(&header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                 dtype_size(t->dtype) == 1 ? '|' : '<', descr_of(t->dtype));
   for (uint32_t i = 0; i < t->rank; i++)

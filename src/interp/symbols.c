@@ -55,9 +55,7 @@ static const char *expr_text(const Symbols *s, SymInt expr, StrBuf *buf) {
   if (!sym_is_const(expr)) {
     const SymExpr *e = sym_expr(&s->g->syms, expr);
     if (e->kind == SYM_SYMBOL && e->name && e->name[0]) {
-      strbuf_append(buf, SV(" ('"));
-      strbuf_append_printable(buf, sv_from(e->name));
-      strbuf_append(buf, SV("')"));
+      strbuf_append_within(buf, " ('", sv_from(e->name), "')");
     }
   }
   return strbuf_cstr(buf);
@@ -115,9 +113,7 @@ static Solved solve(Symbols *s, SymInt expr, int64_t value, SymInt *culprit, int
 
 static Status constraint_failed(const Symbols *s, const Constraint *c, int64_t lhs, int64_t rhs) {
   static const char *const words[] = {"must equal", "must be at least", "must be a multiple of"};
-  StrBuf left, right;
-  strbuf_init(&left);
-  strbuf_init(&right);
+  StrBuf left = {0}, right = {0};
   Diag *d = diag_begin(s->sink, DIAG_RUN_CONSTRAINT, graph_place(s->g, c->loc));
   diag_message(d, "%s %s %s, but they are %lld and %lld", expr_text(s, c->lhs, &left),
                words[c->kind], expr_text(s, c->rhs, &right), (long long)lhs, (long long)rhs);
@@ -156,10 +152,9 @@ enum { LABEL_SIZE = 128 };
 
 static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t value) {
   const Type *type = value_type(s->g, s->g->inputs[input]);
-  StrBuf text;
+  StrBuf text = {0};
   char buffer[LABEL_SIZE];
   const char *label = input_label(s->g, input, buffer, sizeof buffer);
-  strbuf_init(&text);
   Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, context_place(s->g->ctx));
   int64_t expected;
   if (symbols_eval(s, type->dims[dim], &expected))
@@ -195,8 +190,7 @@ static Status range_error(Symbols *s, DiagPlace place, const char *where, SymInt
 static Status input_range_error(Symbols *s, uint32_t input, uint32_t dim, SymInt symbol,
                                 int64_t value) {
   char label[LABEL_SIZE], where[2 * LABEL_SIZE];
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   bool direct = value_dim(s->g, s->g->inputs[input], dim) == symbol;
   snprintf(where, sizeof where, "dim %u of %s %s", dim, input_label(s->g, input, label, LABEL_SIZE),
            direct ? "is" : "makes ");
@@ -238,9 +232,7 @@ static Status bind_round(Symbols *s, const Tensor *inputs, bool last, bool *prog
 /* "input 'x' takes f32[1, 3], the array is f32[5, 3]": before sizes are solved for. */
 static Status wrong_shape(const Symbols *s, const char *label, const Type *type,
                           const Tensor *input) {
-  StrBuf want, have;
-  strbuf_init(&want);
-  strbuf_init(&have);
+  StrBuf want = {0}, have = {0};
   type_print(s->g, type, &want);
   strbuf_printf(&have, "%s[", dtype_name(input->dtype));
   for (uint32_t d = 0; d < input->rank; d++)
@@ -299,8 +291,7 @@ Status symbols_bind_result(Symbols *s, NodeId n, SymInt expr, int64_t value) {
   }
   if (symbols_eval(s, expr, &known) && known == value)
     return STATUS_OK;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   Status status = diag_report(s->sink, DIAG_RUN_CONSTRAINT, node_place(s->g, n),
                               "a size of the result is %lld, the graph says %s", (long long)value,
                               expr_text(s, expr, &text));

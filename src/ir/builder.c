@@ -123,7 +123,7 @@ ValueId build_cast(Builder *b, ValueId x, DType to) {
 
 static bool has_dims(const Graph *g, ValueId x, const SymInt *dims, uint32_t rank) {
   const Type *t = value_type(g, x);
-  return t->rank == rank && (rank == 0 || memcmp(t->dims, dims, rank * sizeof *dims) == 0);
+  return dims_same(t->dims, t->rank, dims, rank);
 }
 
 ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {
@@ -229,8 +229,7 @@ void result_list_size(Graph *g, NodeId n, uint32_t count) {
 }
 
 static void note_operands(const Graph *g, NodeId n, Diag *d) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   const OpSchema *schema = op_schema(g->nodes[n].op);
   strbuf_printf(&text, SV_FMT "(", SV_ARG(schema->full));
   for (uint32_t i = 0, shown = 0; i < g->nodes[n].arg_count; i++) {

@@ -8,7 +8,6 @@
 void context_init(Context *ctx, DiagSink *sink) {
   *ctx = (Context){.sink = sink};
   intern_init(&ctx->names);
-  arena_init(&ctx->arena);
 }
 
 typedef struct ContextFile {
@@ -47,8 +46,6 @@ Graph *graph_new(Context *ctx, StrView name) {
                .arena_excess = ARENA_UNPROVEN,
                .verified = EDITS_UNVERIFIED};
   g->trace = ctx->traced ? trace_new() : NULL;
-  sym_init(&g->syms);
-  arena_init(&g->arena);
   POOL_ADD(g, nodes, node_count, node_capacity); /* handle 0 of each pool means none */
   POOL_ADD(g, values, value_count, value_capacity);
   POOL_ADD(g, uses, use_count, use_capacity);
@@ -120,6 +117,17 @@ Dims dims_make(const SymInt *d, uint32_t rank) {
   return dims;
 }
 
+bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
+  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
+}
+
+int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end) {
+  uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
+  for (uint32_t i = first; i < end; i++)
+    n *= (uint64_t)dims[i];
+  return (int64_t)n;
+}
+
 Dims value_dims(const Graph *g, ValueId v) {
   return dims_make(value_type(g, v)->dims, value_rank(g, v));
 }
@@ -169,9 +177,7 @@ ValueId graph_add_input(Graph *g, TypeId type, NameId name) {
   ValueId v = POOL_ADD(g, values, value_count, value_capacity);
   g->edits++;
   g->values[v] = (Value){.type = type, .kind = VALUE_INPUT, .name = name, .def = g->input_count};
-  g->inputs =
-      pool_reserve(g->inputs, &g->input_capacity, (uint64_t)g->input_count + 1, sizeof *g->inputs);
-  g->inputs[g->input_count++] = v;
+  POOL_PUSH(g->inputs, g->input_count, g->input_capacity, v);
   return v;
 }
 
@@ -531,8 +537,7 @@ void graph_add_constraint(Graph *g, Constraint c) {
 }
 
 void graph_add_origin(Graph *g, DelegateOrigin origin) {
-  g->origins = arena_push(&g->arena, g->origins, g->origin_count, sizeof *g->origins);
-  g->origins[g->origin_count++] = origin;
+  ARENA_PUSH(&g->arena, g->origins, g->origin_count, origin);
 }
 
 /* Origins are in the order in which their calls were built, which is that of their ids. */

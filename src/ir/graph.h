@@ -315,6 +315,10 @@ typedef struct Dims {
   SymInt d[MAX_RANK];
 } Dims;
 Dims dims_make(const SymInt *d, uint32_t rank); /* rank <= MAX_RANK */
+/* Whether both have the same rank and the same dims. */
+bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank);
+/* The elements of the dims from `first` on, in front of `end`, which are known: 1 for none. */
+int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end);
 Dims value_dims(const Graph *g, ValueId v);
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
 /* initial: a constant with the bytes of the type, or 0 for zeros. */

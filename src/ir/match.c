@@ -65,7 +65,7 @@ bool match_number(const Graph *g, ValueId v, double *number) {
 /* The operand whose elements n gives again, in other places or as i64; 0: n computes. */
 static ValueId same_numbers(const Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
-  bool moves = op == OP_EXPAND_COPY || (op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE),
+  bool moves = op == OP_EXPAND_COPY || op_keeps_numbers(op),
        widens = op == OP_TO_COPY && value_dtype(g, node_result(g, n, 0)) == DTYPE_I64;
   return moves || widens ? node_value(g, n, 0) : 0;
 }

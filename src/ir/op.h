@@ -110,6 +110,10 @@ static inline const OpRow *op_row(OpId op) { return &op_table[op]; }
 static inline bool op_has_trait(OpId op, uint32_t trait) {
   return (op_table[op].traits & trait) != 0;
 }
+/* Views that give the numbers of their operand, not others by its bits; false of OP_NONE. */
+static inline bool op_keeps_numbers(OpId op) {
+  return op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE;
+}
 /* "aten::add.Tensor" -> op, OP_NONE when unknown. By kernel name: "aten::add.out". */
 OpId op_find(StrView full_name);
 OpId op_find_out(StrView kernel_name);

@@ -31,9 +31,7 @@ typedef struct Statement {
 /* --- value numbers --- */
 
 static void define_value(Parser *p, uint32_t number, ValueId v) {
-  p->defined = pool_reserve(p->defined, &p->defined_capacity, (uint64_t)p->defined_count + 1,
-                            sizeof *p->defined);
-  p->defined[p->defined_count++] = number;
+  POOL_PUSH(p->defined, p->defined_count, p->defined_capacity, number);
   p->values[number] = v;
 }
 
@@ -232,8 +230,7 @@ static bool type_agrees(const Graph *g, const Type *given, const Type *computed,
 }
 
 static Status type_error(Parser *p, const Definition *d, const Type *computed) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   type_print(p->g, type_get(p->g, d->type), &text);
   strbuf_append(&text, SV(", but its operands give "));
   type_print(p->g, computed, &text);
@@ -528,9 +525,6 @@ Status graph_parse(Context *ctx, StrView text, StrView file, const Graph *consta
                   .end = text.data + text.size,
                   .file = file,
                   .sink = ctx->sink};
-  arena_init(&p.arena);
-  arena_init(&p.scratch);
-  strbuf_init(&p.text);
   *graphs = ARENA_ARRAY(&ctx->arena, Graph *, MAX_GRAPHS);
   *count = 0;
   Status status = parse_all(&p, *graphs, count);

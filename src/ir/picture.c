@@ -49,8 +49,7 @@ static bool argument_is_shown(const Graph *g, NodeId n, uint32_t i) {
 /* Within a quoted label of a record: braces, bars and angle brackets would make fields. A quote is
  * an entity, since Netron ends a string at each. */
 static void append_field(StrBuf *out, StrView text) {
-  StrBuf printable;
-  strbuf_init(&printable);
+  StrBuf printable = {0};
   strbuf_append_printable(&printable, text);
   for (size_t i = 0; i < printable.size; i++) {
     char c = printable.data[i];
@@ -72,8 +71,7 @@ static void append_buffer(StrBuf *out, StrBuf *field) {
 
 static void dot_value(const Graph *g, ValueId v, StrBuf *out) {
   const Value *value = value_cget(g, v);
-  StrBuf field;
-  strbuf_init(&field);
+  StrBuf field = {0};
   strbuf_printf(out, "  v%u [label=\"{v%u|op_code=", v, v);
   append_type(g, v, &field);
   if (value->kind == VALUE_INPUT) { /* Netron shows attributes, and the type of parameters alone */
@@ -95,8 +93,7 @@ static void dot_value(const Graph *g, ValueId v, StrBuf *out) {
 static void dot_node(const Graph *g, NodeId n, StrBuf *out) {
   const Node *node = node_cget(g, n);
   const OpSchema *schema = op_schema(node->op);
-  StrBuf field;
-  strbuf_init(&field);
+  StrBuf field = {0};
   strbuf_printf(out, "  n%u [label=\"{n%u|op_code=call_function\\l|", n, n);
   append_field(out, schema->full);
   strbuf_append(out, SV("\\l"));
@@ -173,17 +170,14 @@ static void edge(const Graph *g, ValueId v, uint32_t operand, JsonWriter *w) {
 }
 
 static void output_metadata(const Graph *g, ValueId first, uint32_t count, JsonWriter *w) {
-  StrBuf type;
-  strbuf_init(&type);
-  json_key(w, "outputsMetadata");
-  json_open_array(w);
+  StrBuf type = {0};
+  json_named_array(w, "outputsMetadata");
   for (uint32_t i = 0; i < count; i++) {
     char number[16];
     snprintf(number, sizeof number, "%u", i);
     json_open_object(w);
     json_named_string(w, "id", sv_from(number));
-    json_key(w, "attrs");
-    json_open_array(w);
+    json_named_array(w, "attrs");
     append_type(g, first + i, &type);
     attribute(w, SV("tensor_shape"), (StrView){type.data, type.size});
     strbuf_clear(&type);
@@ -221,8 +215,7 @@ static void explorer_value(const Graph *g, ValueId v, JsonWriter *w) {
   head(w, source_id(g, v, text),
        kind != VALUE_CONST && name.size ? name : sv_from(value_word(kind)),
        kind == VALUE_CONST ? SV("constants") : SV(""));
-  json_key(w, "attrs");
-  json_open_array(w);
+  json_named_array(w, "attrs");
   attribute(w, SV("kind"), sv_from(value_word(kind)));
   if (name.size)
     attribute(w, SV("name"), name);
@@ -234,10 +227,8 @@ static void explorer_value(const Graph *g, ValueId v, JsonWriter *w) {
 static void explorer_attributes(const Graph *g, NodeId n, JsonWriter *w) {
   const Node *node = node_cget(g, n);
   const OpSchema *schema = op_schema(node->op);
-  StrBuf text;
-  strbuf_init(&text);
-  json_key(w, "attrs");
-  json_open_array(w);
+  StrBuf text = {0};
+  json_named_array(w, "attrs");
   for (uint32_t i = 0; i < node->arg_count; i++) {
     if (!argument_is_shown(g, n, i))
       continue;
@@ -261,8 +252,7 @@ static void explorer_node(const Graph *g, NodeId n, JsonWriter *w) {
   snprintf(text, sizeof text, "n%u", n);
   head(w, sv_from(text), op_schema(node->op)->full, namespace_of(g, node->loc));
   explorer_attributes(g, n, w);
-  json_key(w, "incomingEdges");
-  json_open_array(w);
+  json_named_array(w, "incomingEdges");
   uint32_t operand = 0;
   FOR_OPERANDS(g, n, v, {
     if (v)
@@ -277,8 +267,7 @@ static void explorer_node(const Graph *g, NodeId n, JsonWriter *w) {
 void picture_model_explorer(const Graph *g, JsonWriter *w) {
   json_open_object(w);
   json_named_string(w, "id", name_of(g, g->name));
-  json_key(w, "nodes");
-  json_open_array(w);
+  json_named_array(w, "nodes");
   for (ValueId v = 1; v < g->value_count; v++)
     if (value_is_source(g, v))
       explorer_value(g, v, w);
@@ -288,8 +277,7 @@ void picture_model_explorer(const Graph *g, JsonWriter *w) {
     char text[16];
     snprintf(text, sizeof text, "out%u", i);
     head(w, sv_from(text), name_of(g, graph_output_name(g, i)), SV(""));
-    json_key(w, "incomingEdges");
-    json_open_array(w);
+    json_named_array(w, "incomingEdges");
     edge(g, graph_output(g, i), 0, w);
     json_close_array(w);
     json_close_object(w);

@@ -72,8 +72,7 @@ static void put_value(Printer *p, ValueId v) {
 /* --- types and places --- */
 
 const char *dim_text(Graph *g, SymInt v) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   sym_print_named(&g->syms, v, &text);
   return strbuf_keep(&text, &g->arena).data;
 }
@@ -502,8 +501,7 @@ static void put_pipeline(Printer *p) {
 }
 
 void graph_print(const Graph *g, PrintOptions options, StrBuf *out) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Printer p = printer_make(g, options, out, &arena);
   put(&p, "graph ");
   put_graph_name(&p);
@@ -534,8 +532,7 @@ static void number_value(Printer *p, ValueId v) {
 
 /* The numbers are those of the whole graph, so that a message and a dump agree. */
 void node_print(const Graph *g, NodeId n, StrBuf *out) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Printer p = printer_make(g, (PrintOptions){0}, out, &arena);
   for (uint32_t i = 0; i < g->input_count; i++)
     number_value(&p, g->inputs[i]);
@@ -567,11 +564,10 @@ static StrView next_line(StrView *rest) {
 }
 
 bool graph_differs(const Graph *a, const Graph *b, StrBuf *where) {
-  StrBuf texts[2];
+  StrBuf texts[2] = {{0}};
   const Graph *graphs[2] = {a, b};
   StrView rest[2];
   for (int i = 0; i < 2; i++) {
-    strbuf_init(&texts[i]);
     graph_print(graphs[i], (PrintOptions){.locations = true}, &texts[i]);
     rest[i] = (StrView){strbuf_cstr(&texts[i]), texts[i].size};
   }

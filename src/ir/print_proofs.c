@@ -70,10 +70,9 @@ static void print_proof(const SymTable *t, const SymProof *p, StrBuf *out) {
 
 void print_proofs(const Graph *g, StrBuf *out) {
   const SymTable *t = &g->syms;
-  Arena arena;
+  Arena arena = {0};
   if (!t->proof_count)
     return;
-  arena_init(&arena);
   Marks m = {.t = t, .used = bitset_make(&arena, t->count)};
   bool *wanted = ARENA_ARRAY(&arena, bool, t->proof_count);
   mark_graph(&m, g);

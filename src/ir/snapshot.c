@@ -69,8 +69,7 @@ static void *own(const void *items, uint32_t count, size_t size) {
 static Graph *copy_graph(const Graph *g) {
   Graph *to = xrealloc(NULL, sizeof *to);
   *to = *g;
-  arena_init(&to->arena);
-  arena_init(&to->syms.arena);
+  to->arena = to->syms.arena = (Arena){0};
   OWN(to->nodes, g->node_count, to->node_capacity);
   OWN(to->values, g->value_count, to->value_capacity);
   OWN(to->uses, g->use_count, to->use_capacity);

@@ -59,8 +59,7 @@ static const SymExpr *symbol(const Solver *s, uint32_t index) {
 
 static void note_bound(const Graph *g, Diag *d, const char *name, const char *what, int64_t bound,
                        uint32_t cause) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   solve_print_place(g, g->constraints[cause].loc, &text);
   diag_note(d, "%s is %s %lld by node %s", name, what, (long long)bound, strbuf_cstr(&text));
   strbuf_release(&text);
@@ -70,8 +69,7 @@ static void note_symbol(const Solver *s, uint32_t index, Diag *d) {
   const Graph *g = s->g;
   const SymExpr *e = symbol(s, index);
   const SymSizes *z = &s->sizes[index];
-  StrBuf name;
-  strbuf_init(&name);
+  StrBuf name = {0};
   sym_print_named(&g->syms, sym_symbol_by_index(&g->syms, index), &name);
   const char *n = strbuf_cstr(&name);
   if (e->name[0] && !e->unbacked)
@@ -90,8 +88,7 @@ static void note_symbol(const Solver *s, uint32_t index, Diag *d) {
 static Status contradiction(const Solver *s, const Constraint *c) {
   const Graph *g = s->g;
   Mentioned m = mentioned_by(&g->syms, c);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   constraint_print(g, c, &text);
   Diag *d = diag_begin(g->ctx->sink, DIAG_DIM_CONTRADICTION, graph_place(g, c->loc));
   diag_message(d, "the node needs %s, which no size that is left satisfies", strbuf_cstr(&text));

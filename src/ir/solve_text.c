@@ -20,16 +20,12 @@ void constraint_print(const Graph *g, const Constraint *c, StrBuf *out) {
 void solve_print_place(const Graph *g, LocId loc, StrBuf *out) {
   DiagPlace place = graph_place(g, loc);
   if (place.node.size) {
-    strbuf_append_char(out, '\'');
-    strbuf_append_printable(out, place.node);
-    strbuf_append_char(out, '\'');
+    strbuf_append_within(out, "'", place.node, "'");
   } else if (place.index >= 0) {
     strbuf_printf(out, "node %lld", (long long)place.index);
   }
   if (place.op.size) {
-    strbuf_append(out, SV(" ("));
-    strbuf_append_printable(out, place.op);
-    strbuf_append_char(out, ')');
+    strbuf_append_within(out, " (", place.op, ")");
   }
 }
 
@@ -64,8 +60,7 @@ static void print_runs(const SymSizes *z, int64_t least, StrBuf *out) {
 
 static void note_range(const Graph *g, const SymSizes *z, SymInt v, Diag *d) {
   const SymExpr *e = sym_expr(&g->syms, v);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   sym_print_named(&g->syms, v, &text);
   strbuf_append(&text, SV(" in "));
   if (z->regular)
@@ -93,8 +88,7 @@ void solve_note(const Graph *g, const Solution *s, Diag *d) {
     const Constraint *c = &g->constraints[i];
     if (s->settled[i])
       continue;
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     constraint_print(g, c, &text);
     strbuf_append(&text, SV("; by "));
     solve_print_place(g, c->loc, &text);

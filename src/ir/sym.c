@@ -5,11 +5,6 @@
 static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
 static SymInt handle_of(uint32_t index) { return SYM_BAND + (int64_t)index; }
 
-void sym_init(SymTable *t) {
-  *t = (SymTable){0};
-  arena_init(&t->arena);
-}
-
 void sym_release(SymTable *t) {
   arena_release(&t->arena);
   xfree(t->exprs);
@@ -235,9 +230,7 @@ static SymInt within(SymTable *t, SymProof p, int64_t lo, int64_t hi) {
   SymExpr *e = &t->exprs[index_of(p.value)];
   if (lo <= e->lo && hi >= e->hi)
     return p.value;
-  t->proofs =
-      pool_reserve(t->proofs, &t->proof_capacity, (uint64_t)t->proof_count + 1, sizeof *t->proofs);
-  t->proofs[t->proof_count++] = p;
+  POOL_PUSH(t->proofs, t->proof_count, t->proof_capacity, p);
   e->lo = max_i64(e->lo, lo);
   e->hi = min_i64(e->hi, hi);
   return p.value;

@@ -78,7 +78,6 @@ typedef struct SymTable {
                      Still right as a bound, wrong as a value. Stays set, likewise. */
 } SymTable;
 
-void sym_init(SymTable *t);
 void sym_release(SymTable *t);
 
 static inline bool sym_is_const(SymInt v) {

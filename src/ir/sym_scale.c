@@ -1,6 +1,4 @@
 /* Sizes that a model computes in floating point, see sym_scaled. */
-#include <math.h>
-
 #include "ir/sym.h"
 
 enum {

@@ -72,10 +72,9 @@ static void print_joined(const SymExpr *e, const char *between, const StrBuf *te
 
 /* Sums, products, minima and maxima: their operands have no order of their own. */
 static void print_unordered(const SymTable *t, const SymExpr *e, StrBuf *out, unsigned how) {
-  StrBuf texts;
+  StrBuf texts = {0};
   Term terms[SYM_MAX_TERMS];
   bool is_call = e->kind == SYM_MIN || e->kind == SYM_MAX;
-  strbuf_init(&texts);
   sort_terms(t, e, is_call ? how & NAMED : how | NESTED, &texts, terms);
   if (e->kind == SYM_SUM) {
     strbuf_append(out, how & NESTED ? SV("(") : SV(""));

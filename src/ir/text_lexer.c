@@ -84,8 +84,7 @@ Status lexer_error(const Lexer *l, const char *at, const char *format, ...) {
     place.column = *p == '\n' ? 1 : place.column + 1;
     place.line += *p == '\n';
   }
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   va_list args;
   va_start(args, format);
   strbuf_vprintf(&text, format, args);

@@ -13,8 +13,8 @@ static uint32_t type_hash(const Type *t) {
 }
 
 static bool type_equal(const Type *a, const Type *b) {
-  return a->kind == b->kind && a->dtype == b->dtype && a->order == b->order && a->rank == b->rank &&
-         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+  return a->kind == b->kind && a->dtype == b->dtype && a->order == b->order &&
+         dims_same(a->dims, a->rank, b->dims, b->rank);
 }
 
 static void type_slots_grow(Graph *g) {

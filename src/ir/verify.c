@@ -41,8 +41,7 @@ static void fault(Verifier *v, NodeId n, const char *format, ...) {
   diag_message(d, "%s", arena_vprintf(&v->arena, format, args));
   va_end(args);
   if (known) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     node_print(g, n, &text);
     diag_note(d, "%s", strbuf_cstr(&text));
     strbuf_release(&text);
@@ -451,14 +450,12 @@ static bool run_shape_rule(Graph *g, NodeId n, TypeId *types, uint32_t count) {
 static bool types_agree(const Graph *g, TypeId a, TypeId b) {
   const Type *x = &g->types[a], *y = &g->types[b];
   return a == b || (x->kind == TYPE_TENSOR && y->kind == TYPE_TENSOR && x->dtype == y->dtype &&
-                    x->rank == y->rank && x->order != y->order &&
-                    memcmp(x->dims, y->dims, x->rank * sizeof *x->dims) == 0);
+                    x->order != y->order && dims_same(x->dims, x->rank, y->dims, y->rank));
 }
 
 static void type_mismatch(Verifier *v, NodeId n, uint32_t i, TypeId computed) {
   Graph *g = v->g;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   type_print(g, type_get(g, computed), &text);
   fault(v, n, "result %u does not have the type that follows from the operands: %s", i,
         strbuf_cstr(&text));
@@ -526,7 +523,6 @@ static void verify_levels(Verifier *v) {
 
 static Status verify(Graph *g, const char *after, void (*check)(Verifier *v)) {
   Verifier v = {.g = g, .after = after};
-  arena_init(&v.arena);
   check(&v);
   arena_release(&v.arena);
   if (v.faults == 0)

@@ -18,8 +18,7 @@ static Diag *begin(KernelVerifier *v, NodeId n, DiagCode code) {
 }
 
 static void end(KernelVerifier *v, NodeId n, Diag *d) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   node_print(v->g, n, &text);
   diag_note(d, "in %s", strbuf_cstr(&text));
   strbuf_release(&text);
@@ -40,8 +39,7 @@ static bool is_elided(const Graph *g, NodeId n) {
 }
 
 static void note_dtypes(Diag *d, DTypeSet set) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (unsigned t = 0; t < DTYPE_NONE; t++)
     if (dtype_in((DType)t, set))
       strbuf_printf(&text, "%s%s", text.size ? ", " : "", dtype_name((DType)t));
@@ -103,7 +101,6 @@ static void check_call(KernelVerifier *v, NodeId n) {
 
 Status graph_verify_kernels(Graph *g) {
   KernelVerifier v = {.g = g};
-  arena_init(&v.arena);
   for (FOR_NODES(g, n))
     check_call(&v, n);
   arena_release(&v.arena);

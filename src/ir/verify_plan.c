@@ -406,7 +406,6 @@ static void check_overlaps(Checker *c) {
 void verify_plan(const Graph *g, PlanFault *report, void *user) {
   Checker c = {.g = g, .lookups = 1 << 24, .report = report, .user = user};
   NodeId at;
-  arena_init(&c.arena);
   if (!regions_find(g, &c.arena, &c.regions, &at)) {
     c.position = ARENA_ARRAY(&c.arena, uint32_t, g->node_count);
     c.root = ARENA_ARRAY(&c.arena, ValueId, g->value_count);

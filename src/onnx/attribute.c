@@ -178,8 +178,7 @@ uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const 
   StrView given = attr_str(im, name, otherwise);
   if (name_among(given, names))
     return name_index(given, names);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   append_names(&text, names);
   import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', not %s", name, SV_ARG(given),
               strbuf_cstr(&text));

@@ -3,7 +3,6 @@
 
 void bounds_init(Bounds *b, const ImportOptions *options) {
   *b = (Bounds){.given = options, .options = *options};
-  arena_init(&b->arena);
   b->flags = ARENA_ARRAY(&b->arena, DimFlag, options->dim_count + 1);
   b->narrowed = ARENA_ARRAY(&b->arena, Narrowed, options->dim_count + 1);
   if (options->dim_count)
@@ -118,8 +117,7 @@ static void report_narrowed(const Bounds *b, Graph *g, uint32_t i) {
   diag_message(d, "--dim " SV_FMT "=%lld..%lld is narrowed to %lld..%lld", SV_ARG(was->name),
                (long long)was->lo, (long long)was->hi, (long long)is->lo, (long long)is->hi);
   if (n->lo && n->hi) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     solve_print_place(g, graph_add_loc(g, n->hi_loc), &text);
     diag_note(d, "the upper bound is by %s", strbuf_cstr(&text));
     strbuf_release(&text);

@@ -41,9 +41,7 @@ int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most) {
 }
 
 ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) {
-  StrBuf flags, flag;
-  strbuf_init(&flags);
-  strbuf_init(&flag);
+  StrBuf flags = {0}, flag = {0};
   bool several = (dims & (dims - 1)) != 0;
   for (uint32_t dim = 0; dim < MAX_RANK && out_wanted(im, i); dim++) {
     if (!(dims >> dim & 1))
@@ -133,8 +131,7 @@ static void trace(Import *im, Element *e) {
     } else if (op == OP_CAT) {
       if (!into_part(g, n, e))
         return;
-    } else if ((op == OP_TO_COPY || (op != OP_NONE && op_has_trait(op, OP_VIEW))) &&
-               op != OP_VIEW_COPY_DTYPE && is_list(g, node_value(g, n, 0)) &&
+    } else if ((op == OP_TO_COPY || op_keeps_numbers(op)) && is_list(g, node_value(g, n, 0)) &&
                dtype_is_int(value_dtype(g, node_value(g, n, 0)))) {
       e->v = node_value(g, n, 0);
     } else {
@@ -175,8 +172,7 @@ static Height height_of(const Graph *g, ValueId v) {
     if (match_with_number(g, h.base, OP_ADD_TENSOR, &v, &number) && number == rint(number)) {
       h.plus += number;
       h.base = v;
-    } else if ((op == OP_TO_COPY || op == OP_SELECT_COPY_INT ||
-                (op != OP_NONE && op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE)) &&
+    } else if ((op == OP_TO_COPY || op == OP_SELECT_COPY_INT || op_keeps_numbers(op)) &&
                value_is_single(g, node_value(g, n, 0))) {
       h.base = node_value(g, n, 0);
     } else {

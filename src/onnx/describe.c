@@ -62,15 +62,11 @@ static StrView domain_name(const char *domain) {
 static void text_file(const OnnxModel *m, StrBuf *out) {
   const Onnx__ModelProto *proto = m->proto;
   OnnxWeights weights = onnx_weights(m);
-  strbuf_append(out, SV("file: "));
-  strbuf_append_printable(out, sv_from(m->file.path));
-  strbuf_append(out, SV(", "));
+  strbuf_append_within(out, "file: ", sv_from(m->file.path), ", ");
   strbuf_append_bytes(out, m->file.size);
   strbuf_printf(out, ", ONNX IR version %lld", (long long)m->ir_version);
   if (onnx_text(proto->producer_name).size) {
-    strbuf_append(out, SV(", by "));
-    strbuf_append_printable(out, onnx_text(proto->producer_name));
-    strbuf_append_char(out, ' ');
+    strbuf_append_within(out, ", by ", onnx_text(proto->producer_name), " ");
     strbuf_append_printable(out, onnx_text(proto->producer_version));
   }
   strbuf_append(out, SV("\nopsets:"));
@@ -109,10 +105,8 @@ static void append_op(StrBuf *out, const OpCount *c) {
 
 static void text_ops(const OnnxModel *m, StrBuf *out) {
   const Onnx__GraphProto *graph = m->proto->graph;
-  Arena arena;
-  StrBuf word;
-  arena_init(&arena);
-  strbuf_init(&word);
+  Arena arena = {0};
+  StrBuf word = {0};
   OpCounts ops = count_ops(graph, &arena);
   strbuf_printf(out, "nodes: %zu", graph->n_node);
   if (m->proto->n_functions)
@@ -147,8 +141,7 @@ void onnx_describe_text(const OnnxModel *m, StrBuf *out) {
 /* --- JSON --- */
 
 static void json_dims(const Onnx__TensorShapeProto *shape, JsonWriter *w) {
-  json_key(w, "dims");
-  json_open_array(w);
+  json_named_array(w, "dims");
   for (size_t i = 0; i < shape->n_dim; i++) {
     const Onnx__TensorShapeProto__Dimension *d = shape->dim[i];
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
@@ -163,8 +156,7 @@ static void json_dims(const Onnx__TensorShapeProto *shape, JsonWriter *w) {
 
 static void json_values(const Intern *initializers, const char *key,
                         Onnx__ValueInfoProto *const *values, size_t count, JsonWriter *w) {
-  json_key(w, key);
-  json_open_array(w);
+  json_named_array(w, key);
   for (size_t i = 0; i < count; i++) {
     const Onnx__TypeProto *type = values[i]->type;
     if (onnx_is_initializer(initializers, values[i]->name))
@@ -183,11 +175,9 @@ static void json_values(const Intern *initializers, const char *key,
 }
 
 static void json_ops(const Onnx__GraphProto *graph, JsonWriter *w) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   OpCounts ops = count_ops(graph, &arena);
-  json_key(w, "operators");
-  json_open_array(w);
+  json_named_array(w, "operators");
   for (uint32_t i = 0; i < ops.count; i++) {
     json_open_object(w);
     json_named_string(w, "domain", ops.items[i].domain);
@@ -210,13 +200,11 @@ void onnx_describe_json(const OnnxModel *m, JsonWriter *w) {
   json_named_uint(w, "ir_version", (uint64_t)m->ir_version);
   json_named_string(w, "producer", onnx_text(proto->producer_name));
   json_named_string(w, "producer_version", onnx_text(proto->producer_version));
-  json_key(w, "opsets");
-  json_open_array(w);
+  json_named_array(w, "opsets");
   for (size_t i = 0; i < proto->n_opset_import; i++) {
     json_open_object(w);
     json_named_string(w, "domain", domain_name(proto->opset_import[i]->domain));
-    json_key(w, "version");
-    json_int(w, proto->opset_import[i]->version);
+    json_named_int(w, "version", proto->opset_import[i]->version);
     json_close_object(w);
   }
   json_close_array(w);

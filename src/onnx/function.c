@@ -45,8 +45,7 @@ static bool enter(Import *im, Frame *frame, const char *what) {
   if (frame->depth > IMPORT_DEPTH_MAX)
     return import_fail(im, DIAG_NESTING, "calls and subgraphs are nested more than %d deep",
                        IMPORT_DEPTH_MAX);
-  StrBuf path;
-  strbuf_init(&path);
+  StrBuf path = {0};
   strbuf_append(&path, intern_get(&im->ctx->names, im->frame->path));
   StrView node = onnx_text(im->node->name);
   strbuf_printf(&path, "%s" SV_FMT "(%s)", path.size ? "/" : "", SV_ARG(node), what);

@@ -92,8 +92,7 @@ Status import_given(Import *im, const Onnx__GraphProto *graph) {
 
 static Status mismatch(Import *im, const Onnx__ValueInfoProto *info, TypeId type,
                        const GivenValue *given, const char *why) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   type_print(im->g, type_get(im->g, type), &text);
   Diag *d = diag_begin(im->ctx->sink, DIAG_VALUE_MISMATCH, option_place(im));
   diag_message(d, "input '" SV_FMT "' is %s: '" SV_FMT "' %s", SV_ARG(onnx_text(info->name)),
@@ -105,8 +104,7 @@ static Status mismatch(Import *im, const Onnx__ValueInfoProto *info, TypeId type
 }
 
 static const char *shape_text(Import *im, const Tensor *t) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append(&text, SV("has the shape ["));
   for (uint32_t i = 0; i < t->rank; i++)
     strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);

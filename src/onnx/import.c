@@ -4,7 +4,6 @@
 #include "onnx/import.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 #include "onnx/bounds.h"
 #include "onnx/import_state.h"
@@ -380,9 +379,7 @@ static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *o
   *state = (ImportState){.sizes = sizes};
   if (sizes)
     sizes->count = 0;
-  arena_init(&state->arena);
   intern_init(&state->function_names);
-  strbuf_init(&state->function_key);
   fold_init(&state->fold, options->fold_limit);
   state->fold.keep_transposes = state->fold.keep_widenings = true;
   Frame main_frame = {.imports = model->proto->opset_import,
@@ -395,7 +392,6 @@ static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *o
                .options = options,
                .frame = &main_frame,
                .state = state};
-  arena_init(&im.scratch);
   Status status = import_graph(&im);
   arena_release(&im.scratch);
   fold_release(&state->fold);

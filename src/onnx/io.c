@@ -228,8 +228,7 @@ static bool describe_fixed(const Import *im, const DimFlag *flag, Diag *d) {
         name.data[input.size] != ':' ||
         !text_parse_u64((StrView){name.data + input.size + 1, name.size - input.size - 1}, &axis))
       continue;
-    StrBuf value;
-    strbuf_init(&value);
+    StrBuf value = {0};
     onnx_append_value(&value, graph->input[i]);
     bool beyond = axis >= t->shape->n_dim;
     if (beyond)
@@ -280,8 +279,7 @@ static bool is_initializer(Import *im, NameId name) {
 
 /* The flags as they are, for messages. */
 static const char *flags_text(Import *im) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; i < im->options->dim_count; i++) {
     const DimFlag *flag = &im->options->dims[i];
     strbuf_append(&text, SV(" --dim "));

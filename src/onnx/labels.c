@@ -80,17 +80,14 @@ void labels_list(StrBuf *text, const Labels *labels, bool numbered) {
     strbuf_append(text, i ? SV(", ") : SV(""));
     if (numbered)
       strbuf_printf(text, "%u = ", i);
-    strbuf_append(text, SV("'"));
-    strbuf_append_printable(text, labels->names[i]);
-    strbuf_append(text, SV("'"));
+    strbuf_append_within(text, "'", labels->names[i], "'");
   }
   if (labels->count > LABELS_SHOWN)
     strbuf_printf(text, ", and %u more", labels->count - LABELS_SHOWN);
 }
 
 void labels_warn(Import *im, StrView name, const Labels *labels) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   labels_list(&text, labels, true);
   Diag *d = diag_begin(im->ctx->sink, DIAG_LABELS_INDEX, context_place(im->ctx));
   diag_message(d, "output '" SV_FMT "' gives the index of a label (int64), not the string",

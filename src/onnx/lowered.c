@@ -47,10 +47,8 @@ static TypeId copy_type(Graph *to, const Type *type) {
 
 /* Of fixed sizes. */
 static bool same_type(const Type *a, const Type *b) {
-  bool same = a->dtype == b->dtype && a->rank == b->rank && type_is_static(a) && type_is_static(b);
-  for (uint32_t d = 0; d < a->rank && same; d++)
-    same = a->dims[d] == b->dims[d];
-  return same;
+  return a->dtype == b->dtype && type_is_static(a) && type_is_static(b) &&
+         dims_same(a->dims, a->rank, b->dims, b->rank);
 }
 
 /* The value of the new graph; constants are made when they are first used. */
@@ -91,9 +89,7 @@ static void copy_node(Inlining *n, NodeId node) {
 }
 
 static void refuse_input(Inlining *n, uint32_t i, const Type *want, ValueId have) {
-  StrBuf wanted, had;
-  strbuf_init(&wanted);
-  strbuf_init(&had);
+  StrBuf wanted = {0}, had = {0};
   type_print(n->from, want, &wanted);
   type_print(n->im->g, vt(n->im, have), &had);
   import_fail(n->im, DIAG_LOWERED_MISMATCH, "input %u is %s, '%s' takes %s", i, strbuf_cstr(&had),

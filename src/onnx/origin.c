@@ -83,8 +83,7 @@ NameId import_origin(Import *im, const Onnx__NodeProto *node) {
   }
   if (!scopes.size && !stack.size)
     return 0;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   (void)take_last(&scopes);
   strbuf_append(&text, take_last(&scopes));
   append_call(&text, stack);

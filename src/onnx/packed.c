@@ -51,9 +51,7 @@ DType packed_storage(int32_t onnx_dtype) {
 
 Constant packed_elements(Import *im, const OnnxTensorView *view) {
   const SmallType *t = find_type(view->onnx_dtype);
-  uint64_t count = 1, per_byte = 8U / t->bits;
-  for (uint32_t i = 0; i < view->rank; i++)
-    count *= (uint64_t)view->dims[i];
+  uint64_t count = (uint64_t)dims_count(view->dims, 0, view->rank), per_byte = 8U / t->bits;
   if (count >= UNPACKED_LATER && t->bits == 4)
     return constant_unpacked(im->g,
                              (Constant){.data = view->data,

@@ -1,7 +1,6 @@
 /* The facts of a model that two of them are compared by, see describe.h. */
 #include <xxhash.h>
 
-#include "onnx/translate.h"
 #include "onnx/describe.h"
 #include "onnx/file/tensor.h"
 #include "onnx/file/weights.h"
@@ -30,10 +29,9 @@ static void add_values(Filler *f, const char *what, const Intern *initializers,
                        Onnx__ValueInfoProto *const *values, size_t count) {
   uint32_t position = 0;
   for (size_t i = 0; i < count; i++) {
-    StrBuf text;
+    StrBuf text = {0};
     if (onnx_is_initializer(initializers, values[i]->name))
       continue;
-    strbuf_init(&text);
     strbuf_append_char(&text, '\'');
     strbuf_append(&text, onnx_text(values[i]->name));
     strbuf_append(&text, SV("' "));
@@ -72,8 +70,7 @@ static void add_operators(Filler *f) {
 static const char *type_text(Filler *f, const Onnx__TensorProto *t) {
   DType dtype = dtype_from_onnx(t->data_type);
   const char *name = dtype == DTYPE_NONE ? onnx_dtype_name(t->data_type) : dtype_name(dtype);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "%s[", name ? name : "?");
   for (size_t i = 0; i < t->n_dims; i++)
     strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
@@ -123,7 +120,6 @@ Status onnx_sheet(OnnxModel *m, DiagSink *sink, Sheet *sheet) {
   const Onnx__GraphProto *graph = m->proto->graph;
   Filler f = {.m = m, .sink = sink, .sheet = sheet};
   Intern initializers;
-  arena_init(&f.arena);
   f.sums.arena = &f.arena;
   onnx_initializer_names(m, &initializers);
   add_values(&f, "input", &initializers, graph->input, graph->n_input);

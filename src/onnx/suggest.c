@@ -68,8 +68,7 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   for (uint32_t i = 0; i < s->count; i++)
     if (sv_eq(s->dims[i].name, name))
       return;
-  s->dims = arena_push(s->arena, s->dims, s->count, sizeof *s->dims);
-  s->dims[s->count++] = (Dim){name, input, axis};
+  ARENA_PUSH(s->arena, s->dims, s->count, (Dim){name, input, axis});
 }
 
 static void find_dims(Suggester *s) {
@@ -299,8 +298,7 @@ void suggest_dims(Context *ctx, OnnxModel *model, const ImportOptions *options, 
 /* --- text --- */
 
 void suggest_flags(const DimSuggestions *s, StrBuf *out) {
-  StrBuf flag;
-  strbuf_init(&flag);
+  StrBuf flag = {0};
   for (uint32_t i = 0; i < s->count; i++) {
     strbuf_clear(&flag);
     strbuf_append(&flag, s->dims[i].name);
@@ -333,9 +331,7 @@ void onnx_append_type(StrBuf *out, const Onnx__ValueInfoProto *value) {
 }
 
 void onnx_append_value(StrBuf *out, const Onnx__ValueInfoProto *value) {
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, onnx_text(value->name));
-  strbuf_append(out, SV("' ("));
+  strbuf_append_within(out, "'", onnx_text(value->name), "' (");
   onnx_append_type(out, value);
   strbuf_append_char(out, ')');
 }
@@ -364,9 +360,8 @@ static void append_places(const Suggester *s, uint32_t dim, StrBuf *out) {
 
 /* "'s15' = 's89' must be equal: input …". */
 static void note_group(const Suggester *s, uint32_t first, Diag *d) {
-  StrBuf text;
+  StrBuf text = {0};
   uint32_t members = 0;
-  strbuf_init(&text);
   for (uint32_t i = first; i < s->count; i++) {
     if (s->out->dims[i].equal != first)
       continue;
@@ -381,8 +376,7 @@ static void note_group(const Suggester *s, uint32_t first, Diag *d) {
 }
 
 static void report_message(const Suggester *s, Diag *d) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append(&text, SV("input "));
   onnx_append_value(&text, s->dims[0].input);
   diag_message(d, "%s: axis %zu '" SV_FMT "' has no size%s", strbuf_cstr(&text), s->dims[0].axis,
@@ -392,11 +386,9 @@ static void report_message(const Suggester *s, Diag *d) {
 }
 
 Status suggest_report(Context *ctx, OnnxModel *model, const ImportOptions *options) {
-  Arena arena;
-  StrBuf flags;
+  Arena arena = {0};
+  StrBuf flags = {0};
   DimSuggestions out;
-  arena_init(&arena);
-  strbuf_init(&flags);
   Suggester s = {.ctx = ctx, .model = model, .options = options, .arena = &arena, .out = &out};
   suggest(&s);
   Diag *d = diag_begin(ctx->sink, DIAG_DIM_UNBOUND, context_place(ctx));

@@ -184,14 +184,12 @@ const char *check_alpha_add(const Graph *g, NodeId n, Arena *arena) {
     return NULL;
   const Type *self = value_type(g, node_value(g, n, 0)),
              *other = value_type(g, node_value(g, n, 1));
-  bool same = self->rank == other->rank, several = false, one = true;
+  bool several = false, one = true;
   for (uint32_t i = 0; i < self->rank; i++)
     several |= sym_lower(&g->syms, self->dims[i]) > 1;
   for (uint32_t i = 0; i < other->rank; i++)
     one &= other->dims[i] == 1;
-  for (uint32_t i = 0; same && i < self->rank; i++)
-    same = self->dims[i] == other->dims[i];
-  if (!several && !one && !same)
+  if (!several && !one && !dims_same(self->dims, self->rank, other->dims, other->rank))
     return "with an alpha, the first operand must have several elements or the shape of the second";
   return check_alpha_number(g, n, arena);
 }

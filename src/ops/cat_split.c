@@ -67,10 +67,8 @@ Status shape_cat(Graph *g, NodeId n) {
 
 Status shape_stack(Graph *g, NodeId n) {
   uint32_t count = node_arg(g, n, 0)->kind == ARG_VALUES ? node_arg(g, n, 0)->count : 0;
-  int64_t dim;
   uint32_t axis;
   ValueId first;
-  TRY(arg_const_int(g, n, 1, &dim));
   if (!count)
     return bad_arg(g, n, "there is no tensor to stack");
   TRY(arg_list_tensor(g, n, 0, 0, false, &first));
@@ -78,7 +76,7 @@ Status shape_stack(Graph *g, NodeId n) {
   DType dtype = value_dtype(g, first);
   if (in.rank == MAX_RANK)
     return bad_shape(g, n, "the result would have more than %u dimensions", MAX_RANK);
-  TRY(shape_axis(g, n, dim, in.rank + 1, &axis));
+  TRY(arg_axis(g, n, 1, in.rank + 1, &axis));
   for (uint32_t i = 1; i < count; i++) {
     ValueId v;
     TRY(arg_list_tensor(g, n, 0, i, false, &v));
@@ -112,11 +110,9 @@ static Status pieces(Graph *g, NodeId n, SymInt count) {
 }
 
 static Status split_axis(Graph *g, NodeId n, uint32_t arg, Dims *in, uint32_t *axis) {
-  int64_t dim;
   if (in->rank == 0)
     return bad_shape(g, n, "a 0-d tensor cannot be split");
-  TRY(arg_const_int(g, n, arg, &dim));
-  return shape_axis(g, n, dim, in->rank, axis);
+  return arg_axis(g, n, arg, in->rank, axis);
 }
 
 Status shape_split_copy(Graph *g, NodeId n) {
@@ -209,10 +205,7 @@ typedef struct Blocks {
 } Blocks;
 
 static Blocks blocks_of(const Tensor *t, uint32_t axis) {
-  Blocks b = {1, 1};
-  for (uint32_t i = 0; i < t->rank; i++)
-    *(i < axis ? &b.outer : &b.inner) *= i == axis ? 1 : t->dims[i];
-  return b;
+  return (Blocks){dims_count(t->dims, 0, axis), dims_count(t->dims, axis + 1, t->rank)};
 }
 
 /* Copies src into the result at offset `at` of the axis. */

@@ -193,13 +193,6 @@ static bool batch_fits(const Tensor *t, const Walk *batch, bool grouped) {
   return fits;
 }
 
-static int64_t walk_count(const Walk *w) {
-  int64_t count = 1;
-  for (uint32_t d = 0; d < w->rank; d++)
-    count *= w->dims[d];
-  return count;
-}
-
 Status kern_matmul(Kernel *k) {
   const Tensor *self, *other;
   TRY(kernel_need(k, 0, &self));
@@ -220,7 +213,7 @@ Status kern_matmul(Kernel *k) {
   if (out->rank < tail)
     return kernel_error(k, "the result of the product has rank %u", out->rank);
   Walk batch = walk_make(out->rank - tail, out->dims);
-  int64_t matrices = walk_count(&batch), size = p.rows * p.columns;
+  int64_t matrices = dims_count(batch.dims, 0, batch.rank), size = p.rows * p.columns;
   if (p.inner != b.dims[b.rank - 2] || !batch_fits(&a, &batch, false) ||
       !batch_fits(&b, &batch, false) || matrices * size != tensor_numel(out))
     return kernel_error(k, "operands and result of the product do not fit");
@@ -351,7 +344,7 @@ Status kern_sdpa(Kernel *k) {
   if (!mul_u64((uint64_t)a.rows, (uint64_t)a.length, &cells))
     return kernel_error(k, "too many scores");
   void *scores = arena_calloc(k->scratch, cells, dtype_size(dtype));
-  int64_t count = walk_count(&a.batch);
+  int64_t count = dims_count(a.batch.dims, 0, a.batch.rank);
   for (int64_t i = 0; i < count; i++, walk_next(&a.batch)) {
     product(&scoring, matrix_at(&q, matrix_index(&q, &a.batch), a.rows * width),
             matrix_at(&key, matrix_index(&key, &a.batch), a.length * width), scores);
@@ -376,9 +369,8 @@ Status kern_rms_norm(Kernel *k) {
   const KernelArg *shape = &k->args[1];
   if (shape->kind != ARG_INTS || shape->count == 0 || shape->count > input->rank)
     return kernel_error(k, "normalized_shape does not fit");
-  int64_t size = 1, count = tensor_numel(input);
-  for (uint32_t i = input->rank - shape->count; i < input->rank; i++)
-    size *= input->dims[i];
+  int64_t size = dims_count(input->dims, input->rank - shape->count, input->rank),
+          count = tensor_numel(input);
   if (weight && (tensor_numel(weight) != size || weight->dtype != input->dtype))
     return kernel_error(k, "the weight does not fit");
   double eps = k->args[3].kind == ARG_NONE ? default_eps(input->dtype) : kernel_scalar(k, 3);

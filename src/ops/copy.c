@@ -91,25 +91,21 @@ Status shape_resize_(Graph *g, NodeId n) {
 const char *check_copy_(const Graph *g, NodeId n, Arena *arena) {
   (void)arena;
   const Type *to = value_type(g, node_value(g, n, 0)), *from = value_type(g, node_value(g, n, 1));
-  bool same = to->rank == from->rank;
-  for (uint32_t i = 0; same && i < to->rank; i++)
-    same = to->dims[i] == from->dims[i];
-  if (!same && !dtype_in((DType)to->dtype, DTS_REAL_BOOL))
+  if (!dims_same(to->dims, to->rank, from->dims, from->rank) &&
+      !dtype_in((DType)to->dtype, DTS_REAL_BOOL))
     return "this element type is not broadcast";
   return NULL;
 }
 
 Status shape_glu(Graph *g, NodeId n) {
   ValueId self;
-  int64_t dim;
   uint32_t axis;
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_const_int(g, n, 1, &dim));
   Dims dims = value_dims(g, self);
   if (dims.rank == 0)
     return bad_shape(g, n, "a 0-d tensor cannot be halved");
-  TRY(shape_axis(g, n, dim, dims.rank, &axis));
+  TRY(arg_axis(g, n, 1, dims.rank, &axis));
   if (!dtype_is_float(value_dtype(g, self)))
     return bad_dtype(g, n, "glu needs floats, not %s", dtype_name(value_dtype(g, self)));
   SymInt half = sym_floordiv(t, dims.d[axis], 2);
@@ -218,14 +214,12 @@ Status kern_glu(Kernel *k) {
   TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
   if (self->rank == 0 || self->dims[axis] % 2 != 0)
     return kernel_error(k, "the dim to halve is not even");
-  int64_t dims[MAX_RANK], inner = 1;
+  int64_t dims[MAX_RANK];
   memcpy(dims, self->dims, self->rank * sizeof dims[0]);
   dims[axis] /= 2;
   TRY(kernel_expect(k, 0, self->rank, dims));
-  for (uint32_t i = axis; i < self->rank; i++)
-    inner *= dims[i];
   Tensor *out = k->results[0];
-  int64_t numel = tensor_numel(out);
+  int64_t numel = tensor_numel(out), inner = dims_count(dims, axis, self->rank);
   for (int64_t i = 0; i < numel; i++) {
     int64_t a = i / inner * (2 * inner) + i % inner;
     double x = tensor_load(self, a), gate = tensor_load(self, a + inner);

@@ -385,8 +385,7 @@ bool delegate_narrow(Graph *g, NodeId n, Arena *arena) {
 
 Status delegate_check(const Graph *g, bool related, DiagCode code) {
   Status status = STATUS_OK;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (FOR_NODES(g, n)) {
     if (!op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
       continue;

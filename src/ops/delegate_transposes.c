@@ -33,11 +33,9 @@ uint32_t delegate_print_transposes(StrBuf *out, const DelegateTranspose *items, 
 }
 
 void delegate_json_transposes(JsonWriter *w, const DelegateTranspose *items, uint32_t count) {
-  json_key(w, "transposes_for");
-  json_open_object(w);
+  json_named_object(w, "transposes_for");
   for (uint32_t kind = 0; kind < DELEGATE_MOVES; kind++) {
-    json_key(w, kinds[kind].key);
-    json_open_array(w);
+    json_named_array(w, kinds[kind].key);
     for (uint32_t i = 0; i < count; i++)
       if (items[i].what == kind)
         json_string(w, items[i].node);

@@ -17,13 +17,11 @@ Status shape_index_tensor(Graph *g, NodeId n, uint32_t arg, ValueId *index) {
 
 Status shape_index_select(Graph *g, NodeId n) {
   ValueId self, index;
-  int64_t dim;
   uint32_t axis;
   TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_const_int(g, n, 1, &dim));
   TRY(shape_index_tensor(g, n, 2, &index));
   Dims dims = value_dims(g, self), picks = value_dims(g, index);
-  TRY(shape_axis(g, n, dim, dims.rank, &axis));
+  TRY(arg_axis(g, n, 1, dims.rank, &axis));
   if (picks.rank > 1)
     return bad_shape(g, n, "the index has rank %u, must be 0 or 1", picks.rank);
   if (dims.rank)
@@ -57,11 +55,9 @@ Status shape_gather(Graph *g, NodeId n) {
 }
 
 Status shape_index_within(Graph *g, NodeId n, uint32_t dim_arg, ValueId self, ValueId index) {
-  int64_t dim;
   uint32_t axis;
   Dims dims = value_dims(g, self), at = value_dims(g, index);
-  TRY(arg_const_int(g, n, dim_arg, &dim));
-  TRY(shape_axis(g, n, dim, dims.rank, &axis));
+  TRY(arg_axis(g, n, dim_arg, dims.rank, &axis));
   if ((dims.rank ? dims.rank : 1) != (at.rank ? at.rank : 1))
     return bad_shape(g, n, "self has rank %u, the index %u", dims.rank, at.rank);
   for (uint32_t i = 0; i < dims.rank && i < at.rank; i++)
@@ -124,16 +120,16 @@ Status kern_index_select(Kernel *k) {
   TRY(need_indices(k, 2, &index));
   TRY(kernel_expect_dtype(k, self));
   TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
-  int64_t dims[MAX_RANK], outer = 1, inner = dtype_size(self->dtype);
+  int64_t dims[MAX_RANK];
   memcpy(dims, self->dims, self->rank * sizeof dims[0]);
   if (self->rank)
     dims[axis] = tensor_numel(index);
   else if (tensor_numel(index) != 1)
     return kernel_error(k, "a 0-d tensor takes one index");
   TRY(kernel_expect(k, 0, self->rank, dims));
-  for (uint32_t i = 0; i < self->rank; i++)
-    *(i < axis ? &outer : &inner) *= i == axis ? 1 : self->dims[i];
-  return pick_rows(k, self, index, outer, self->rank ? self->dims[axis] : 1, inner);
+  return pick_rows(k, self, index, dims_count(self->dims, 0, axis),
+                   self->rank ? self->dims[axis] : 1,
+                   dims_count(self->dims, axis + 1, self->rank) * dtype_size(self->dtype));
 }
 
 Status kern_embedding(Kernel *k) {

@@ -319,9 +319,7 @@ static Status block_offsets(Kernel *k, IndexPlan *p, const int64_t *dims) {
 /* Offsets in self of every position of some of its dims. */
 static int64_t *dims_offsets(Kernel *k, uint32_t rank, const int64_t *dims, const int64_t *strides,
                              int64_t *count) {
-  *count = 1;
-  for (uint32_t d = 0; d < rank; d++)
-    *count *= dims[d];
+  *count = dims_count(dims, 0, rank);
   int64_t *offsets = arena_calloc(k->scratch, (size_t)*count, sizeof *offsets);
   Walk w = walk_make(rank, dims);
   memcpy(w.first_strides, strides, rank * sizeof *strides);

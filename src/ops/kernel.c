@@ -8,12 +8,7 @@
 #include "support/half.h"
 #include "support/number.h"
 
-int64_t tensor_numel(const Tensor *t) {
-  uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
-  for (uint32_t i = 0; i < t->rank; i++)
-    n *= (uint64_t)t->dims[i];
-  return (int64_t)n;
-}
+int64_t tensor_numel(const Tensor *t) { return dims_count(t->dims, 0, t->rank); }
 
 uint64_t tensor_bytes(const Tensor *t) { return (uint64_t)tensor_numel(t) * dtype_size(t->dtype); }
 

@@ -23,14 +23,9 @@ static Lanes lanes_make(const Tensor *t, int64_t dim) {
   if (t->rank == 0)
     return l;
   uint32_t axis = (uint32_t)wrap_dim(dim, t->rank);
-  for (uint32_t i = 0; i < t->rank; i++) {
-    if (i == axis)
-      l.length = t->dims[i];
-    else
-      l.count *= t->dims[i];
-    if (i > axis)
-      l.inner *= t->dims[i];
-  }
+  l.length = t->dims[axis];
+  l.inner = dims_count(t->dims, axis + 1, t->rank);
+  l.count = dims_count(t->dims, 0, axis) * l.inner;
   return l;
 }
 

@@ -220,10 +220,7 @@ Status kernel_dim(Kernel *k, int64_t dim, uint32_t rank, uint32_t *out) {
 
 Status kernel_expect(Kernel *k, uint32_t i, uint32_t rank, const int64_t *dims) {
   const Tensor *r = k->results[i];
-  bool same = r->rank == rank;
-  for (uint32_t d = 0; same && d < rank; d++)
-    same = r->dims[d] == dims[d];
-  if (same)
+  if (dims_same(r->dims, r->rank, dims, rank))
     return STATUS_OK;
   for (uint32_t d = 0; r->rank == rank && d < rank; d++)
     if (r->dims[d] != dims[d])

@@ -98,9 +98,7 @@ static void split_channels(Norm *m) {
   uint32_t axis = m->in.rank > 1 ? 1 : 0;
   m->outer = axis ? m->in.dims[0] : 1;
   m->channels = m->in.dims[axis];
-  m->inner = 1;
-  for (uint32_t i = axis + 1; i < m->in.rank; i++)
-    m->inner *= m->in.dims[i];
+  m->inner = dims_count(m->in.dims, axis + 1, m->in.rank);
 }
 
 Status kern_native_batch_norm_legit_no_training(Kernel *k) {
@@ -234,9 +232,8 @@ Status kern_native_layer_norm(Kernel *k) {
   if (normalized == 0 || normalized > m.in.rank)
     return kernel_error(k, "normalized_shape does not fit the input");
   m.per_element = true;
-  m.rows = m.row = 1;
-  for (uint32_t i = 0; i < m.in.rank; i++)
-    *(i < m.in.rank - normalized ? &m.rows : &m.row) *= m.in.dims[i];
+  m.rows = dims_count(m.in.dims, 0, m.in.rank - normalized);
+  m.row = dims_count(m.in.dims, m.in.rank - normalized, m.in.rank);
   DType dtype = kernel_tensor(k, 0)->dtype;
   if (k->as_runtime && m.row >= LAYER_NORM_LONG_ROW && dtype_size(dtype) == 2)
     return kernel_error(k, "the runtime's kernel gives garbage for rows of %lld elements of %s",

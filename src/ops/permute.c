@@ -26,19 +26,13 @@ Status shape_permute_copy(Graph *g, NodeId n) {
   return shape_result(g, n, 0, value_dtype(g, self), &out);
 }
 
-static Status axis_arg(Graph *g, NodeId n, uint32_t i, uint32_t rank, uint32_t *axis) {
-  int64_t dim;
-  TRY(arg_const_int(g, n, i, &dim));
-  return shape_axis(g, n, dim, rank, axis);
-}
-
 Status shape_transpose_copy(Graph *g, NodeId n) {
   ValueId self;
   uint32_t a, b;
   TRY(arg_tensor(g, n, 0, &self));
   Dims dims = value_dims(g, self);
-  TRY(axis_arg(g, n, 1, dims.rank, &a));
-  TRY(axis_arg(g, n, 2, dims.rank, &b));
+  TRY(arg_axis(g, n, 1, dims.rank, &a));
+  TRY(arg_axis(g, n, 2, dims.rank, &b));
   if (dims.rank) {
     SymInt swapped = dims.d[a];
     dims.d[a] = dims.d[b];
@@ -80,7 +74,7 @@ Status shape_unfold_copy(Graph *g, NodeId n) {
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
   Dims dims = value_dims(g, self);
-  TRY(axis_arg(g, n, 1, dims.rank, &axis));
+  TRY(arg_axis(g, n, 1, dims.rank, &axis));
   TRY(arg_const_int(g, n, 2, &size));
   TRY(arg_const_int(g, n, 3, &step));
   if (size < 0 || step < 1)
@@ -103,8 +97,8 @@ Status shape_diagonal_copy(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   Dims in = value_dims(g, self), out = {0};
   TRY(arg_const_int(g, n, 1, &offset));
-  TRY(axis_arg(g, n, 2, in.rank, &a));
-  TRY(axis_arg(g, n, 3, in.rank, &b));
+  TRY(arg_axis(g, n, 2, in.rank, &a));
+  TRY(arg_axis(g, n, 3, in.rank, &b));
   if (in.rank < 2 || a == b)
     return bad_arg(g, n, "a diagonal needs two different dimensions");
   SymInt rows = in.d[a], columns = in.d[b];
@@ -249,9 +243,9 @@ Status kern_roll(Kernel *k) {
     if (axes)
       TRY(kernel_dim(k, dims->ints[i], self->rank, &axis));
     if (axes && self->rank) {
+      count[0] = dims_count(self->dims, 0, axis);
       count[1] = self->dims[axis];
-      for (uint32_t d = 0; d < self->rank; d++)
-        count[d < axis ? 0 : 2] *= d == axis ? 1 : self->dims[d];
+      count[2] = dims_count(self->dims, axis + 1, self->rank);
     }
     memcpy(spare, k->results[0]->data, tensor_bytes(self));
     roll_axis(element, count, shifts->ints[i], k->results[0]->data, spare);

@@ -59,13 +59,6 @@ Status shape_pixel_unshuffle(Graph *g, NodeId n) {
 
 /* --- kernels --- */
 
-static int64_t planes_of(const int64_t *dims, uint32_t rank) {
-  int64_t planes = 1;
-  for (uint32_t i = 0; i + 3 < rank; i++)
-    planes *= dims[i];
-  return planes;
-}
-
 static bool divisible(const int64_t *d, int64_t r, bool shuffles) {
   return shuffles ? d[0] % (r * r) == 0 : d[1] % r == 0 && d[2] % r == 0;
 }
@@ -90,7 +83,7 @@ static Status shuffle(Kernel *k, bool shuffles) {
   d[1] = shuffles ? h * r : h;
   d[2] = shuffles ? w * r : w;
   TRY(kernel_expect(k, 0, rank, dims));
-  int64_t count[6] = {planes_of(dims, rank), c, r, r, h, w}, area = h * w;
+  int64_t count[6] = {dims_count(dims, 0, rank - 3), c, r, r, h, w}, area = h * w;
   MoveSide wide = {shuffles ? self->data : k->results[0]->data,
                    {c * r * r * area, r * r * area, r * area, area, w, 1}};
   MoveSide deep = {shuffles ? k->results[0]->data : self->data,

@@ -421,9 +421,8 @@ Status kern_max_pool2d_backward(Kernel *k) {
   Tensor *out = k->results[0];
   if (out->data != to->data)
     memcpy(out->data, to->data, tensor_bytes(to));
-  int64_t planes = 1, area = to->dims[to->rank - 2] * to->dims[to->rank - 1];
-  for (uint32_t i = 0; i + 2 < to->rank; i++)
-    planes *= to->dims[i];
+  int64_t planes = dims_count(to->dims, 0, to->rank - 2),
+          area = to->dims[to->rank - 2] * to->dims[to->rank - 1];
   int64_t count = planes ? tensor_numel(from) / planes : 0;
   for (int64_t i = 0; i < planes * count; i++) {
     int64_t place = tensor_load_int(at, i), element = i / count * area + place;

@@ -364,10 +364,8 @@ static int64_t block_at(const Blocks *b, int64_t i) {
 
 static void dequantize_blocks(const Tensor *x, const Tensor *scales, const Tensor *zeros,
                               int64_t block, uint32_t axis, float *out) {
-  Blocks b = {.block = block, .dim = x->dims[axis], .inner = 1};
+  Blocks b = {block, x->dims[axis], dims_count(x->dims, axis + 1, x->rank)};
   int64_t count = tensor_numel(x);
-  for (uint32_t i = axis + 1; i < x->rank; i++)
-    b.inner *= x->dims[i];
   for (int64_t i = 0; i < count; i++) {
     int64_t at = block_at(&b, i), zero = zeros ? tensor_load_int(zeros, at) : 0;
     out[i] = (float)(tensor_load_int(x, i) - zero) * ((const float *)scales->data)[at];
@@ -567,8 +565,7 @@ static void dequantize_with(const Graph *g, NodeId n, float *out, Arena *scratch
 }
 
 void dequantize_constant(const Graph *g, NodeId n, float *out) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   dequantize_with(g, n, out, &scratch);
   arena_release(&scratch);
 }

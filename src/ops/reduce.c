@@ -95,11 +95,9 @@ Status shape_argmax(Graph *g, NodeId n) {
 Status shape_max_dim(Graph *g, NodeId n) {
   Dims out;
   DType dtype;
-  int64_t dim;
   uint32_t axis;
-  TRY(arg_const_int(g, n, 1, &dim));
   TRY(reduced(g, n, 1, 2, &out, &dtype));
-  TRY(shape_axis(g, n, dim, value_rank(g, node_value(g, n, 0)), &axis));
+  TRY(arg_axis(g, n, 1, value_rank(g, node_value(g, n, 0)), &axis));
   TRY(require_elements(g, n, (uint32_t)1 << axis));
   TRY(shape_result(g, n, 0, dtype, &out));
   return shape_result(g, n, 1, DTYPE_I64, &out);
@@ -108,12 +106,10 @@ Status shape_max_dim(Graph *g, NodeId n) {
 /* The axis given as argument i of an op that keeps the shape of tensor argument 0. */
 static Status self_and_axis(Graph *g, NodeId n, uint32_t i, Dims *d, DType *dtype, uint32_t *axis) {
   ValueId self;
-  int64_t dim;
   TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_const_int(g, n, i, &dim));
   *d = value_dims(g, self);
   *dtype = value_dtype(g, self);
-  return shape_axis(g, n, dim, d->rank, axis);
+  return arg_axis(g, n, i, d->rank, axis);
 }
 
 Status shape_cumsum(Graph *g, NodeId n) {

@@ -223,13 +223,12 @@ static void plan_axes(ReducePlan *p, uint32_t set) {
   for (uint32_t i = 0; i < p->in->rank; i++)
     if (p->in->dims[i] != 1)
       axes_add(set >> i & 1 ? &p->reduced : &p->kept, p->in->dims[i], strides[i]);
-  p->width = p->run = p->steps = 1;
+  p->width = p->run = 1;
   if (innermost < MAX_RANK && (set >> innermost & 1))
     p->run = p->reduced.dims[--p->reduced.rank];
   else if (innermost < MAX_RANK)
     p->width = p->kept.dims[--p->kept.rank];
-  for (uint32_t i = 0; i < p->reduced.rank; i++)
-    p->steps *= p->reduced.dims[i];
+  p->steps = dims_count(p->reduced.dims, 0, p->reduced.rank);
 }
 
 static void reduce_run(const Tensor *in, Tensor *out, uint32_t set, ReduceKind kind, EwType type,

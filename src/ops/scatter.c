@@ -59,8 +59,7 @@ Status shape_masked_select(Graph *g, NodeId n) {
   TRY(mask_arg(g, n, 1, &mask));
   Dims all = value_dims(g, self), other = value_dims(g, mask), out = {.rank = 1};
   TRY(shape_broadcast(g, n, &all, &other));
-  bool whole = other.rank == all.rank &&
-               (all.rank == 0 || memcmp(other.d, all.d, all.rank * sizeof all.d[0]) == 0);
+  bool whole = dims_same(other.d, other.rank, all.d, all.rank);
   int64_t bound = sym_upper(&g->syms, dims_numel(g, &all));
   out.d[0] = shape_count(g, n, 1, 0, bound, whole ? mask : 0);
   return shape_result(g, n, 0, value_dtype(g, self), &out);

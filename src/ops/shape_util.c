@@ -203,6 +203,12 @@ Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out)
   return STATUS_OK;
 }
 
+Status arg_axis(Graph *g, NodeId n, uint32_t i, uint32_t rank, uint32_t *out) {
+  int64_t dim = 0;
+  TRY(arg_const_int(g, n, i, &dim));
+  return shape_axis(g, n, dim, rank, out);
+}
+
 Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is_all,
                   uint32_t *set) {
   IntList list;
@@ -232,8 +238,7 @@ void shape_assume(Graph *g, NodeId n, ConstraintKind kind, SymInt lhs, SymInt rh
 
 /* "'x' (f32[batch, 7])", or the type alone of what the model has no name for. */
 static const char *value_text(Graph *g, ValueId v) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
   if (name.size)
     strbuf_printf(&text, "'" SV_FMT "' (", SV_ARG(name));

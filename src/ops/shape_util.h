@@ -56,6 +56,8 @@ Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out);
 /* A dim argument, negative counted from the end, to 0..rank-1. A 0-d tensor takes 0 and -1 and
  * gives 0. */
 Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out);
+/* The same of integer argument i. */
+Status arg_axis(Graph *g, NodeId n, uint32_t i, uint32_t rank, uint32_t *out);
 /* An int or int[] argument of dims as a bit set; absent or empty gives all dims when
  * `empty_is_all`. Repeated dims are an error. */
 Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is_all,

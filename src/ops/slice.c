@@ -42,11 +42,9 @@ static Status slice_length(Graph *g, NodeId n, uint32_t arg, SymInt size, SymInt
 }
 
 static Status sliced_axis(Graph *g, NodeId n, uint32_t arg, uint32_t rank, uint32_t *axis) {
-  int64_t dim;
   if (rank == 0)
     return bad_shape(g, n, "a 0-d tensor has no dimension to take a part of");
-  TRY(arg_const_int(g, n, arg, &dim));
-  return shape_axis(g, n, dim, rank, axis);
+  return arg_axis(g, n, arg, rank, axis);
 }
 
 Status shape_slice_copy(Graph *g, NodeId n) {

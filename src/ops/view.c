@@ -91,7 +91,7 @@ static Status view_infer(Graph *g, NodeId n, ViewSides *sides, SymInt *out) {
   return STATUS_OK;
 }
 
-static Status view_shape(Graph *g, NodeId n) {
+Status shape_view_copy(Graph *g, NodeId n) {
   ValueId self;
   Dims size;
   int32_t inferred = -1;
@@ -105,10 +105,6 @@ static Status view_shape(Graph *g, NodeId n) {
     TRY(shape_equal(g, n, sides.from, sides.to, "element counts of the tensor and its view"));
   return shape_result(g, n, 0, value_dtype(g, self), &size);
 }
-
-Status shape_view_copy(Graph *g, NodeId n) { return view_shape(g, n); }
-
-Status shape_et_view(Graph *g, NodeId n) { return view_shape(g, n); }
 
 /* Static shapes only: without a kernel there is nothing that could set sizes while running. */
 Status shape_view_dtype(Graph *g, NodeId n) {
@@ -148,14 +144,12 @@ Status shape_squeeze_copy(Graph *g, NodeId n) {
 
 Status shape_unsqueeze_copy(Graph *g, NodeId n) {
   ValueId self;
-  int64_t dim;
   uint32_t axis;
   TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_const_int(g, n, 1, &dim));
   Dims in = value_dims(g, self), out = {0};
   if (in.rank == MAX_RANK)
     return bad_shape(g, n, "the result would have more than %u dimensions", MAX_RANK);
-  TRY(shape_axis(g, n, dim, in.rank + 1, &axis));
+  TRY(arg_axis(g, n, 1, in.rank + 1, &axis));
   for (uint32_t i = 0; i <= in.rank; i++)
     out.d[out.rank++] = i == axis ? 1 : in.d[i < axis ? i : i - 1];
   return shape_result(g, n, 0, value_dtype(g, self), &out);

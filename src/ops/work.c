@@ -51,8 +51,7 @@ static uint64_t convolution_work(const Graph *g, NodeId n) {
 
 static uint64_t delegate_work(const Graph *g, NodeId n) {
   DelegateFigures figures;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   uint64_t work = delegate_figures(g, n, &arena, &figures) ? figures.work : 0;
   arena_release(&arena);
   return work;

@@ -29,17 +29,12 @@ static void say(Advice *a) {
   strbuf_clear(&a->text);
 }
 
-static void append_name(StrBuf *out, StrView name) {
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, name);
-  strbuf_append_char(out, '\'');
-}
+static void append_name(StrBuf *out, StrView name) { strbuf_append_within(out, "'", name, "'"); }
 
 /* --- what backends left --- */
 
 static void advise_rules(const BackendFact *b, Advice *a) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   RuleGroups groups = refusals_group(b, &arena);
   for (uint32_t i = 0; i < groups.count && i < RULES_MAX; i++) {
     const RuleGroup *g = &groups.items[i];
@@ -57,9 +52,8 @@ static void advise_rules(const BackendFact *b, Advice *a) {
 
 /* Whether an input has a dim of that name. */
 static bool has_dim(const Graph *g, StrView name) {
-  StrBuf text;
+  StrBuf text = {0};
   bool found = false;
-  strbuf_init(&text);
   for (uint32_t i = 0; i < g->input_count; i++)
     for (uint32_t k = 0; k < value_rank(g, g->inputs[i]); k++) {
       strbuf_clear(&text);
@@ -117,10 +111,9 @@ static void advise_ends(const Graph *g, Advice *a) {
 static void advise_planner(const Method *m, Advice *a) {
   const Planner *planner = m->options->pass.planner;
   Liveness live;
-  Arena arena;
+  Arena arena = {0};
   if (!planner || strcmp(planner->name, "naive") != 0)
     return;
-  arena_init(&arena);
   uint64_t bytes = arena_bytes(m->graph), least = bytes;
   if (liveness_compute(m->graph, &arena, (LivenessOptions){.in_place = true}, &live) == STATUS_OK)
     least = liveness_bound(&live, PLAN_ALIGNMENT, &arena);
@@ -137,9 +130,8 @@ static void advise_planner(const Method *m, Advice *a) {
 /* --- quantization --- */
 
 static uint64_t float_bytes(const Graph *g) {
-  Arena arena;
+  Arena arena = {0};
   uint64_t bytes = 0;
-  arena_init(&arena);
   bool *seen = ARENA_ARRAY(&arena, bool, g->value_count);
   for (FOR_NODES(g, n))
     FOR_OPERANDS(g, n, v, {
@@ -191,7 +183,6 @@ static void advise_layers(const QuantizeErrors *e, Advice *a) {
 void session_advise(Session *s, JsonWriter *w) {
   const Facts *facts = &s->program.facts;
   Advice a = {.w = w};
-  strbuf_init(&a.text);
   session_advise_first(s, &a.text);
   say(&a);
   for (uint32_t i = 0; i < facts->delegation_count; i++)

@@ -8,7 +8,6 @@
 #include "pipeline/recipe.h"
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
-#include "pipeline/whole_program.h"
 #include "support/parallel.h"
 
 const char *etc_version(void) { return ETC_VERSION; }
@@ -71,12 +70,10 @@ EtcStatus session_call(Session *s, SessionCall *run, void *user) {
 static EtcStatus prepare(Session *s, void *unused) {
   (void)unused;
   s->cache.mapped.fd = -1;
-  arena_init(&s->arena);
   diag_sink_init(&s->sink);
   files_read_init(&s->files);
   s->sink.files = &s->files;
   context_init(&s->ctx, &s->sink);
-  facts_init(&s->program.facts);
   manager_init(&s->manager, &s->sink, &s->program.facts);
   registry_init(&s->registry, &s->arena, &s->sink);
   s->ctx.readers = &s->registry.readers;
@@ -240,9 +237,7 @@ static Status lower(Session *s) {
 
 static EtcStatus run_lower(Session *s, void *user) {
   const Given *g = user;
-  EtcStatus status = recipe_apply(s);
-  if (status != ETC_OK)
-    return status;
+  TRY(recipe_apply(s));
   s->output = g->name ? arena_strdup(&s->arena, sv_from(g->name)) : s->output;
   if (s->program.source_count == 0)
     return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
@@ -250,7 +245,7 @@ static EtcStatus run_lower(Session *s, void *user) {
   if (s->program.method_count)
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
-  status = session_check_outputs(s, s->output);
+  EtcStatus status = session_check_outputs(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));
     session_print_times(s);

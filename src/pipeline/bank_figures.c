@@ -47,8 +47,7 @@ void bank_figures_text(const BankFigures *f, StrBuf *out) {
 void bank_figures_json(const BankFigures *f, JsonWriter *w) {
   if (!f->count)
     return;
-  json_key(w, "banks");
-  json_open_array(w);
+  json_named_array(w, "banks");
   for (uint32_t i = 0; i < f->count; i++) {
     const BankFigure *one = &f->items[i];
     json_open_object(w);

@@ -125,9 +125,7 @@ static EtcStatus add_limit(YamlReader *r, Budget *b, BudgetKey key, StrView name
       return yaml_wrong(r, NULL, "'" SV_FMT "' is there twice", SV_ARG(limit.name));
   if (b->count == MAX_LIMITS)
     return yaml_wrong(r, NULL, "more than %d limits", MAX_LIMITS);
-  EtcStatus status = yaml_scalar(r, "a limit", &text);
-  if (status != ETC_OK)
-    return status;
+  TRY(yaml_scalar(r, "a limit", &text));
   if (!parse_value(keys[key].unit, text, &limit.limit))
     return yaml_wrong(r, unit_hints[keys[key].unit], SV_FMT " does not take '" SV_FMT "'",
                       SV_ARG(limit.name), SV_ARG(text));
@@ -141,13 +139,10 @@ static EtcStatus read_group(YamlReader *r, Budget *b, BudgetKey group, StrView m
   while (yaml_more(r, &status)) {
     StrView name = {0};
     BudgetKey key = group;
-    status = yaml_scalar(r, "a name", &name);
-    if (status == ETC_OK)
-      status = find_name(r, group, name, &key);
-    if (status == ETC_OK)
-      status = yaml_next(r);
-    if (status == ETC_OK)
-      status = add_limit(r, b, key, name, method);
+    TRY(yaml_scalar(r, "a name", &name));
+    TRY(find_name(r, group, name, &key));
+    TRY(yaml_next(r));
+    status = add_limit(r, b, key, name, method);
   }
   return status;
 }
@@ -162,10 +157,9 @@ static EtcStatus read_limits(YamlReader *r, Budget *b, BudgetKey key, StrView me
 /* KEY: LIMIT or KEY: {NAME: LIMIT, …} */
 static EtcStatus read_key(YamlReader *r, Budget *b, StrView key_text, StrView method) {
   BudgetKey key = 0;
-  EtcStatus status = find_group(r, key_text, &key);
-  if (status == ETC_OK)
-    status = yaml_next(r);
-  return status == ETC_OK ? read_limits(r, b, key, method) : status;
+  TRY(find_group(r, key_text, &key));
+  TRY(yaml_next(r));
+  return read_limits(r, b, key, method);
 }
 
 typedef struct MethodReader {
@@ -178,45 +172,44 @@ static EtcStatus read_method(void *reader, StrView method) {
   EtcStatus status = ETC_OK;
   while (yaml_more(m->yaml, &status)) {
     StrView key = {0};
-    status = yaml_scalar(m->yaml, "a key", &key);
-    if (status == ETC_OK)
-      status = read_key(m->yaml, m->budget, key, method);
+    TRY(yaml_scalar(m->yaml, "a key", &key));
+    status = read_key(m->yaml, m->budget, key, method);
   }
   return status;
 }
 
 static EtcStatus read_methods(YamlReader *r, Budget *b) {
   MethodReader m = {r, b};
-  EtcStatus status = yaml_next(r);
-  return status == ETC_OK ? yaml_methods(r, "{arena: 64K}", read_method, &m) : status;
+  TRY(yaml_next(r));
+  return yaml_methods(r, "{arena: 64K}", read_method, &m);
 }
 
 static EtcStatus read_entry(YamlReader *r, Budget *b) {
   StrView key = {0};
-  EtcStatus status = yaml_scalar(r, "a key", &key);
-  if (status == ETC_OK && sv_eq(key, SV("methods")))
+  TRY(yaml_scalar(r, "a key", &key));
+  if (sv_eq(key, SV("methods")))
     return read_methods(r, b);
-  return status == ETC_OK ? read_key(r, b, key, SV("")) : status;
+  return read_key(r, b, key, SV(""));
 }
 
 static EtcStatus read_all(YamlReader *r, Budget *b) {
   EtcStatus status = yaml_begin(r, "a budget is a mapping of limits, as in 'file: 512K'");
   while (yaml_more(r, &status))
     status = read_entry(r, b);
-  if (status == ETC_OK && b->count == 0)
+  TRY(status);
+  if (b->count == 0)
     return yaml_wrong(r, "add one, as in 'file: 512K'", "the budget has no limit");
-  return status == ETC_OK ? yaml_end(r) : status;
+  return yaml_end(r);
 }
 
 EtcStatus budget_read(Session *s, const char *path, Budget **out) {
   MappedFile file;
   YamlReader *r;
   Budget *b = ARENA_NEW(&s->arena, Budget);
-  EtcStatus status = session_status(file_map(&file, &s->arena, &s->sink, path));
-  if (status != ETC_OK)
-    return status;
+  TRY(session_status(file_map(&file, &s->arena, &s->sink, path)));
   *b = (Budget){.path = path, .limits = ARENA_ARRAY(&s->arena, BudgetLimit, MAX_LIMITS)};
-  status = yaml_open(&r, s, DIAG_BUDGET_FILE, "a budget", sv_from(path), file.data, file.size);
+  EtcStatus status =
+      yaml_open(&r, s, DIAG_BUDGET_FILE, "a budget", sv_from(path), file.data, file.size);
   if (status == ETC_OK) {
     status = read_all(r, b);
     yaml_close(r);

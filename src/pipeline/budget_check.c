@@ -34,8 +34,7 @@ static bool is_weight(PtePartKind kind) {
 
 /* Layers of the file, or of its weights. */
 static const char *largest_layers(const Check *c, const PteSize *flash, bool weights) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0, shown = 0; i < flash->layer_count && shown < SHOWN; i++) {
     const PteLayer *layer = &flash->layers[i];
     PtePartKind kind = layer->parts->kind;
@@ -74,8 +73,7 @@ static bool is_arena(const PteArena *a, StrView name) {
 }
 
 static const char *largest_live(const Check *c, const PteArena *a) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; a && i < a->live_count && i < SHOWN; i++)
     append_item(&text, a->live[i].name, a->live[i].bytes);
   if (a && a->live_count) {
@@ -102,8 +100,7 @@ static bool check_arena(const Check *c, BudgetRow *row) {
 }
 
 static EtcStatus no_arena(const Check *c, const BudgetLimit *limit) {
-  StrBuf names;
-  strbuf_init(&names);
+  StrBuf names = {0};
   for (uint32_t i = c->first; i < c->end; i++)
     for (uint32_t k = 0; k < c->size->methods[i].arena_count; k++) {
       const PteArena *a = &c->size->methods[i].arenas[k];
@@ -177,8 +174,7 @@ static KernelUses count_kernels(const Check *c, bool computing) {
 
 /* "aten::mm.out 3 (/head/MatMul)": the most called, or, where each kernel counts, the least. */
 static const char *kernel_names(const Check *c, const KernelUses *uses, bool least) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; i < uses->count && i < 2 * SHOWN; i++) {
     const KernelUse *use = &uses->items[least ? uses->count - 1 - i : i];
     StrView node =
@@ -187,9 +183,7 @@ static const char *kernel_names(const Check *c, const KernelUses *uses, bool lea
     strbuf_append_printable(&text, use->name);
     strbuf_printf(&text, " %u", use->calls);
     if (node.size) {
-      strbuf_append(&text, SV(" ("));
-      strbuf_append_printable(&text, node);
-      strbuf_append_char(&text, ')');
+      strbuf_append_within(&text, " (", node, ")");
     }
   }
   return strbuf_keep(&text, &c->s->arena).data;
@@ -204,11 +198,10 @@ static void check_kernels(const Check *c, BudgetRow *row) {
 
 /* Code that several delegates share counts once. */
 static void check_delegates(const Check *c, BudgetRow *row) {
-  StrBuf text;
+  StrBuf text = {0};
   KeyMap codes = keymap_make(&c->s->arena, c->s->ctx.names.seed);
   uint32_t count = 0;
   double code = 0;
-  strbuf_init(&text);
   for (uint32_t i = c->first; i < c->end; i++) {
     const PteMethod *m = &c->p->methods[i];
     for (uint32_t k = 0; k < m->delegate_count; k++) {
@@ -320,8 +313,7 @@ static EtcStatus select_methods(Check *c, const BudgetLimit *limit) {
     c->end = c->first + 1;
     return ETC_OK;
   }
-  StrBuf names;
-  strbuf_init(&names);
+  StrBuf names = {0};
   for (uint32_t i = 0; i < c->p->method_count; i++) {
     strbuf_append(&names, i ? SV(", ") : SV(""));
     strbuf_append_printable(&names, c->p->methods[i].name);
@@ -345,11 +337,8 @@ EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const P
   *out = (BudgetResult){.budget = b, .rows = ARENA_ARRAY(&s->arena, BudgetRow, b->count)};
   for (uint32_t i = 0; i < b->count; i++) {
     out->rows[i].limit = &b->limits[i];
-    EtcStatus status = select_methods(&c, &b->limits[i]);
-    if (status == ETC_OK)
-      status = check_row(&c, &out->rows[i]);
-    if (status != ETC_OK)
-      return status;
+    TRY(select_methods(&c, &b->limits[i]));
+    TRY(check_row(&c, &out->rows[i]));
     out->over += out->rows[i].over;
   }
   return ETC_OK;

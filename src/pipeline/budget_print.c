@@ -98,8 +98,7 @@ static void json_value(JsonWriter *w, const char *key, const BudgetRow *row, dou
 }
 
 void budget_json(const BudgetResult *r, JsonWriter *w) {
-  json_key(w, "budget");
-  json_open_array(w);
+  json_named_array(w, "budget");
   for (uint32_t i = 0; i < r->budget->count; i++) {
     const BudgetRow *row = &r->rows[i];
     json_open_object(w);
@@ -114,8 +113,7 @@ void budget_json(const BudgetResult *r, JsonWriter *w) {
       json_null(w);
     }
     json_named_string(w, "unit", sv_from(unit_names[units[row->limit->key]]));
-    json_key(w, "over");
-    json_bool(w, row->over);
+    json_named_bool(w, "over", row->over);
     json_named_string(w, "why", sv_from(row->why));
     json_close_object(w);
   }
@@ -124,8 +122,7 @@ void budget_json(const BudgetResult *r, JsonWriter *w) {
 
 /* Each line of the table as a note. */
 static void note_table(const BudgetResult *r, Diag *d) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   budget_text(r, &text);
   const char *line = strbuf_cstr(&text);
   while (*line) {

@@ -30,8 +30,7 @@ static double elements_of(const Graph *g, NodeId n) {
 
 static double delegate_time(const Graph *g, NodeId n) {
   DelegateFigures figures;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   double time = CALL;
   if (delegate_figures(g, n, &arena, &figures))
     time += (double)figures.work * DELEGATE + (double)figures.node_count * DELEGATE_NODE;
@@ -67,8 +66,7 @@ static void keep_slow(Slow slow[SHOWN], Slow one) {
 }
 
 static const char *slow_text(const Graph *g, const Slow slow[SHOWN], Arena *arena) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (int i = 0; i < SHOWN && slow[i].node; i++) {
     NodeId n = slow[i].node;
     StrView name = op_has_trait(node_cget(g, n)->op, OP_DELEGATE)

@@ -7,10 +7,9 @@
 
 static Status run_cases(Session *s, const Method *m, DataSet *set, BundleSuite *suite) {
   Graph *g = m->graph;
-  Arena states_arena;
+  Arena states_arena = {0};
   Tensor *states;
   bool more = true;
-  arena_init(&states_arena);
   Status status = interp_states(g, &states_arena, &states);
   suite->cases = ARENA_ARRAY(&s->arena, BundleCase, dataset_count(set) + 1);
   while (status == STATUS_OK && suite->count < dataset_count(set)) {

@@ -37,8 +37,7 @@ static void append_text(StrBuf *out, StrView text) {
 
 static Status append_file(Session *s, StrBuf *out, const char *path) {
   MappedFile file;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Status status = file_map(&file, &arena, &s->sink, path);
   if (status == STATUS_OK) {
     append_hash(out, file.data, file.size);
@@ -118,9 +117,7 @@ static Status append_files(Session *s, StrBuf *out) {
 }
 
 static Status make_key(Session *s) {
-  StrBuf text, key;
-  strbuf_init(&text);
-  strbuf_init(&key);
+  StrBuf text = {0}, key = {0};
   append_text(&text, SV("etc " ETC_VERSION " " ETC_SOURCE_HASH));
   strbuf_append(&text, (StrView){s->cache.options.data, s->cache.options.size});
   for (int i = 0; i < CACHE_SIDES; i++)
@@ -182,8 +179,7 @@ typedef struct Hashes {
  * the program and of what is kept beside it out of the lines behind it. */
 static bool read_entry(const Session *s, StrView text, Hashes *hashes, StrView *summary) {
   StrView check;
-  StrBuf expected;
-  strbuf_init(&expected);
+  StrBuf expected = {0};
   bool whole = text.size < MAX_ENTRY && take_line(&text, SV("check"), &check);
   if (whole)
     append_hash(&expected, text.data, text.size);
@@ -197,8 +193,7 @@ static bool read_entry(const Session *s, StrView text, Hashes *hashes, StrView *
 }
 
 static bool has_hash(const MappedFile *file, StrView hash) {
-  StrBuf own;
-  strbuf_init(&own);
+  StrBuf own = {0};
   append_hash(&own, file->data, file->size);
   bool same = sv_eq_str(hash, strbuf_cstr(&own));
   strbuf_release(&own);
@@ -318,11 +313,9 @@ static Status keep_sides(Session *s, StrBuf *text) {
 }
 
 Status session_cache_keep(Session *s) {
-  StrBuf text, whole;
+  StrBuf text = {0}, whole = {0};
   TRY(files_read_unchanged(&s->files, &s->sink));
   TRY(map_own(s, &s->cache.mapped, s->cache.program));
-  strbuf_init(&text);
-  strbuf_init(&whole);
   append_hash_line(&text, SV("program"), &s->cache.mapped);
   Status status = keep_sides(s, &text);
   session_summary_write(s, &text);

@@ -174,8 +174,7 @@ static EtcStatus read_quoted(Items *l, StrView *rest, ConstantItem *item) {
   size_t end = 1;
   while (end < rest->size && rest->data[end] != quote)
     end += rest->data[end] == '\\' ? 2 : 1;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   EtcStatus status = ETC_OK;
   if (end >= rest->size || !strbuf_append_unescaped(&text, (StrView){rest->data + 1, end - 1}))
     status = session_usage(l->s, "--constant", "escapes are \\\" \\\\ \\n \\r \\t and \\xNN",
@@ -279,8 +278,7 @@ Status session_check_constants(Session *s) {
 StrView session_constant_text(const ConstantMethod *m, Arena *arena) {
   if (m->items[0].kind == CONSTANT_TENSOR)
     return SV("");
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "constant=" SV_FMT "=", SV_ARG(m->name));
   constant_method_print(m, &text);
   return strbuf_keep(&text, arena);

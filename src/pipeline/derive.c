@@ -108,19 +108,15 @@ static EtcStatus check_settings(Session *s, struct Derive *d) {
     return session_usage(s, "--derive",
                          "write llm:context=N, the tokens that the cache has room for",
                          "the length of the context is missing");
-  EtcStatus status = read_length(s, d, KEY_CONTEXT, 0, &d->context);
-  if (status == ETC_OK)
-    status = read_length(s, d, KEY_PREFILL,
-                         d->context < DEFAULT_PREFILL ? d->context : DEFAULT_PREFILL, &d->prefill);
-  if (status == ETC_OK && d->prefill > d->context)
-    status = session_usage(s, "--derive", "give prefill a number up to that of context",
-                           "prefill (%lld) is above context (%lld)", (long long)d->prefill,
-                           (long long)d->context);
-  if (status == ETC_OK)
-    status = read_ids(s, d, KEY_EOS, &items, &count);
-  if (status == ETC_OK)
-    status = read_ids(s, d, KEY_BOS, &items, &count);
-  return status == ETC_OK && count > 1 ? wrong_value(s, "bos", d->values[KEY_BOS]) : status;
+  TRY(read_length(s, d, KEY_CONTEXT, 0, &d->context));
+  TRY(read_length(s, d, KEY_PREFILL, min_i64(d->context, DEFAULT_PREFILL), &d->prefill));
+  if (d->prefill > d->context)
+    return session_usage(s, "--derive", "give prefill a number up to that of context",
+                         "prefill (%lld) is above context (%lld)", (long long)d->prefill,
+                         (long long)d->context);
+  TRY(read_ids(s, d, KEY_EOS, &items, &count));
+  TRY(read_ids(s, d, KEY_BOS, &items, &count));
+  return count > 1 ? wrong_value(s, "bos", d->values[KEY_BOS]) : ETC_OK;
 }
 
 EtcStatus session_set_derive(Session *s, StrView value) {
@@ -511,12 +507,10 @@ static EtcStatus add_constants(Session *s, const struct Derive *d, int64_t vocab
       {"use_sdpa_with_kv_cache", {.kind = CONSTANT_BOOL, .i = false}},
       {"enable_dynamic_shape", {.kind = CONSTANT_BOOL, .i = dynamic}},
   };
-  EtcStatus status = ETC_OK;
-  for (size_t i = 0; i < COUNT_OF(rows) && status == ETC_OK; i++)
-    status = add_constant(s, rows[i].name, rows[i].item);
-  if (status == ETC_OK)
-    status = add_ids(s, d, "get_bos_id", KEY_BOS);
-  return status == ETC_OK ? add_ids(s, d, "get_eos_ids", KEY_EOS) : status;
+  for (size_t i = 0; i < COUNT_OF(rows); i++)
+    TRY(add_constant(s, rows[i].name, rows[i].item));
+  TRY(add_ids(s, d, "get_bos_id", KEY_BOS));
+  return add_ids(s, d, "get_eos_ids", KEY_EOS);
 }
 
 Status derive_run(Session *s) {

@@ -117,8 +117,7 @@ void explain_json_values(JsonWriter *w, const Refusal *r) {
 
 static void say_left(const Telling *t, const NodeFact *n) {
   const Refusal *r = &n->refusal;
-  StrBuf values;
-  strbuf_init(&values);
+  StrBuf values = {0};
   explain_append_values(&values, r);
   Diag *diag = diag_begin(&t->s->sink, DIAG_DELEGATE_LEFT_OUT, graph_place(t->g, n->loc));
   diag_message(diag, "%s leaves '" SV_FMT "' (%s): %s%s%s", t->b->backend->name,
@@ -140,8 +139,7 @@ static int compare_rules(const void *a, const void *b) {
 }
 
 static void note_rule(Diag *diag, uint64_t work, const RuleCount *r) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "%" PRIu32 " node%s on portable kernels", r->nodes,
                 r->nodes == 1 ? " stays" : "s stay");
   if (work)
@@ -202,8 +200,7 @@ static void say_delegate(const Telling *t, const DelegateFact *d) {
                d->partition, t->b->backend->name, SV_ARG(method_of(t->g)), d->transpose_count,
                d->transpose_count == 1 ? ", which moves" : "s, which move", d->transposed_bytes);
   for (uint32_t kind = 0; kind < DELEGATE_MOVES; kind++) {
-    StrBuf line;
-    strbuf_init(&line);
+    StrBuf line = {0};
     if (delegate_print_transposes(&line, d->transposes, d->transpose_count, kind))
       diag_note(diag, "%s", strbuf_cstr(&line));
     strbuf_release(&line);
@@ -240,16 +237,14 @@ static void node_line(StrBuf *out, const Telling *t, const NodeFact *n) {
   begin_line(&w, out, t);
   json_named_string(&w, "node", place.node);
   json_named_string(&w, "op", place.op);
-  json_key(&w, "index");
-  json_int(&w, place.index);
+  json_named_int(&w, "index", place.index);
   json_named_string(&w, "aten", op_schema(n->op)->full);
   if (n->partition) {
     json_named_uint(&w, "delegate", n->partition);
   } else {
     json_named_string(&w, "rule", sv_from(n->refusal.rule));
     json_named_string(&w, "message", sv_from(n->refusal.message));
-    json_key(&w, "values");
-    json_open_object(&w);
+    json_named_object(&w, "values");
     explain_json_values(&w, &n->refusal);
     json_close_object(&w);
     json_named_string(&w, "advice", sv_from(n->refusal.advice));
@@ -264,8 +259,7 @@ static void numbers_line(StrBuf *out, const Telling *t, uint32_t delegates) {
   json_named_uint(&w, "delegates", delegates);
   json_named_uint(&w, "taken", y->taken);
   json_named_uint(&w, "left", y->left);
-  json_key(&w, "rules");
-  json_open_object(&w);
+  json_named_object(&w, "rules");
   for (uint32_t i = 0; i < y->rule_count; i++)
     json_named_uint(&w, y->rules[i].first->rule, y->rules[i].nodes);
   json_close_object(&w);
@@ -290,8 +284,7 @@ static void print(const Session *s, StrBuf *text) {
 }
 
 static void print_json(const Telling *t, uint32_t delegates) {
-  StrBuf json;
-  strbuf_init(&json);
+  StrBuf json = {0};
   for (uint32_t i = 0; i < t->b->node_count; i++)
     node_line(&json, t, &t->b->nodes[i]);
   numbers_line(&json, t, delegates);
@@ -302,7 +295,6 @@ static void print_json(const Telling *t, uint32_t delegates) {
 
 static void tell_backend(Session *s, const DelegationFact *d, const BackendFact *b) {
   Telling t = {.s = s, .g = d->graph, .b = b};
-  arena_init(&t.scratch);
   tally(&t);
   uint32_t delegates = partition_count(b, &t.scratch);
   for (uint32_t i = 0; s->sink.verbose && i < b->node_count; i++)
@@ -328,19 +320,15 @@ static void table_row(StrBuf *out, StrView name, const uint32_t *counts, const D
 
 static void print_table(const Session *s, const DelegationFact *d) {
   uint32_t columns = d->backend_count + 1;
-  Arena scratch;
-  StrBuf out;
-  arena_init(&scratch);
-  strbuf_init(&out);
+  Arena scratch = {0};
+  StrBuf out = {0};
   uint32_t *counts = ARENA_ARRAY(&scratch, uint32_t, (size_t)OP_COUNT * columns),
            *total = ARENA_ARRAY(&scratch, uint32_t, columns);
   for (uint32_t i = 0; i < d->backend_count; i++)
     for (uint32_t k = 0; k < d->backends[i].node_count; k++)
       if (d->backends[i].nodes[k].partition)
         counts[(size_t)d->backends[i].nodes[k].op * columns + i]++;
-  strbuf_append(&out, SV("'"));
-  strbuf_append_printable(&out, method_of(d->graph));
-  strbuf_append(&out, SV("': delegated and not, by op\n"));
+  strbuf_append_within(&out, "'", method_of(d->graph), "': delegated and not, by op\n");
   strbuf_printf(&out, "  %-44s", "op");
   for (uint32_t i = 0; i < d->backend_count; i++)
     strbuf_printf(&out, "  %s", d->backends[i].backend->name);

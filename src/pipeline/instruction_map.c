@@ -9,7 +9,6 @@
  * made it, as copies and jumps. data are the constants that delegates find by a key. */
 #include "pipeline/instruction_map.h"
 
-#include "ops/delegate.h"
 #include "pipeline/model_names.h"
 #include "support/json.h"
 #include "support/keymap.h"
@@ -78,8 +77,7 @@ static void write_instruction(MapWriter *w, uint32_t index, NodeId n) {
   json_open_object(&w->json);
   json_named_uint(&w->json, "index", index);
   json_named_string(&w->json, "call", n ? call_of(g, n) : SV("jump"));
-  json_key(&w->json, "nodes");
-  json_open_array(&w->json);
+  json_named_array(&w->json, "nodes");
   if (n)
     write_locs(w, node_cget(g, n)->loc);
   for (uint32_t i = 0; origin && i < origin->count; i++)
@@ -94,8 +92,7 @@ static void write_method(MapWriter *w, const Method *m, const InstructionMap *ma
   w->seen = ARENA_ARRAY(arena, uint32_t, (size_t)m->graph->loc_count + 1);
   json_open_object(&w->json);
   json_named_string(&w->json, "name", method_name(m));
-  json_key(&w->json, "instructions");
-  json_open_array(&w->json);
+  json_named_array(&w->json, "instructions");
   for (uint32_t i = 0; i < map->count; i++)
     write_instruction(w, i, map->nodes[i]);
   json_close_array(&w->json);
@@ -105,8 +102,7 @@ static void write_method(MapWriter *w, const Method *m, const InstructionMap *ma
 static void write_data(MapWriter *w, Session *s) {
   uint32_t count;
   const DataName *data = model_data_names(s, &count);
-  json_key(&w->json, "data");
-  json_open_array(&w->json);
+  json_named_array(&w->json, "data");
   for (uint32_t i = 0; i < count; i++) {
     json_open_object(&w->json);
     json_named_string(&w->json, "key", data[i].key);
@@ -117,13 +113,11 @@ static void write_data(MapWriter *w, Session *s) {
 }
 
 Status instruction_map_write(Session *s, const char *path) {
-  StrBuf text;
+  StrBuf text = {0};
   MapWriter w = {0};
-  strbuf_init(&text);
   json_init(&w.json, &text, true);
   json_open_object(&w.json);
-  json_key(&w.json, "methods");
-  json_open_array(&w.json);
+  json_named_array(&w.json, "methods");
   for (uint32_t i = 0; i < s->program.method_count; i++)
     write_method(&w, &s->program.methods[i], &s->program.maps[i], &s->arena);
   json_close_array(&w.json);

@@ -35,9 +35,7 @@ MethodOptions *session_own(Session *s) {
 MethodOptions *session_resolve(Session *s, StrView method) {
   MethodOptions *o = ARENA_NEW(&s->arena, MethodOptions);
   o->pass = PASS_OPTIONS_DEFAULT;
-  s->resolved = pool_reserve(s->resolved, &s->resolved_capacity, (uint64_t)s->resolved_count + 1,
-                             sizeof *s->resolved);
-  s->resolved[s->resolved_count++] = o;
+  POOL_PUSH(s->resolved, s->resolved_count, s->resolved_capacity, o);
   for (uint32_t i = 0; i < s->layer_count; i++)
     if (!s->layers[i]->method || sv_eq_str(method, s->layers[i]->method))
       options_merge(o, &s->layers[i]->options);

@@ -19,7 +19,6 @@ void manager_init(Manager *m, DiagSink *sink, Facts *facts) {
   m->options.verify_each = true;
   m->options.roundtrip = true;
 #endif
-  arena_init(&m->scratch);
 }
 
 void manager_release(Manager *m) { arena_release(&m->scratch); }
@@ -44,8 +43,7 @@ static void print_text(const Manager *m, StrBuf *text) {
 }
 
 static void print_graph(const Manager *m, const Graph *g, const char *when, const PassRow *row) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "// %s %s (%s)\n", when, row->name, stage_name(row->stage));
   graph_print(g, (PrintOptions){.full_constants = m->options.full_constants, .locations = true},
               &text);
@@ -53,8 +51,7 @@ static void print_graph(const Manager *m, const Graph *g, const char *when, cons
 }
 
 static void print_bisect(const Manager *m, const PassRun *run) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "bisect: %s pass (%u) %s on method '",
                 run->skipped ? "NOT running" : "running", m->facts->run_count, run->row->name);
   strbuf_append_escaped(&text, run->method);
@@ -77,11 +74,9 @@ static Status pass_fault(const Manager *m, const PassRow *row, const char *fault
 }
 
 static Status check_roundtrip(const Manager *m, Graph *g, const PassRow *row) {
-  StrBuf text, where;
+  StrBuf text = {0}, where = {0};
   Graph **graphs = NULL;
   uint32_t count = 0;
-  strbuf_init(&text);
-  strbuf_init(&where);
   graph_print(g, (PrintOptions){.locations = true}, &text);
   StrView view = {strbuf_cstr(&text), text.size};
   Status status = graph_parse(g->ctx, view, SV("<round trip>"), g, &graphs, &count);
@@ -228,29 +223,18 @@ static void print_times_json(const Manager *m, StrBuf *out) {
   for (uint32_t i = 0; i < m->facts->run_count; i++) {
     const PassRun *run = &m->facts->runs[i];
     json_open_object(&w);
-    json_key(&w, "number");
-    json_uint(&w, i + 1);
-    json_key(&w, "pass");
-    json_string(&w, sv_from(run->row->name));
-    json_key(&w, "stage");
-    json_string(&w, sv_from(stage_name(run->stage)));
-    json_key(&w, "method");
-    json_string(&w, run->method);
-    json_key(&w, "seconds");
-    json_double(&w, run->seconds);
-    json_key(&w, "nodes_before");
-    json_uint(&w, run->nodes_before);
-    json_key(&w, "nodes_after");
-    json_uint(&w, run->nodes_after);
-    json_key(&w, "changed");
-    json_bool(&w, run->changed);
-    json_key(&w, "skipped");
-    json_bool(&w, run->skipped);
-    json_key(&w, "statistics");
-    json_open_object(&w);
+    json_named_uint(&w, "number", i + 1);
+    json_named_string(&w, "pass", sv_from(run->row->name));
+    json_named_string(&w, "stage", sv_from(stage_name(run->stage)));
+    json_named_string(&w, "method", run->method);
+    json_named_double(&w, "seconds", run->seconds);
+    json_named_uint(&w, "nodes_before", run->nodes_before);
+    json_named_uint(&w, "nodes_after", run->nodes_after);
+    json_named_bool(&w, "changed", run->changed);
+    json_named_bool(&w, "skipped", run->skipped);
+    json_named_object(&w, "statistics");
     for (uint32_t k = 0; k < run->stat_count; k++) {
-      json_key(&w, run->stats[k].name);
-      json_uint(&w, run->stats[k].count);
+      json_named_uint(&w, run->stats[k].name, run->stats[k].count);
     }
     json_close_object(&w);
     json_close_object(&w);

@@ -150,8 +150,7 @@ static void read_data(MapReader *r) {
   if (!key.size || key.size > UINT32_MAX ||
       keymap_get(&r->data, key.data, (uint32_t)key.size, &slot))
     return;
-  r->items = arena_push(&r->s->arena, r->items, r->item_count, sizeof *r->items);
-  r->items[r->item_count++] = name;
+  ARENA_PUSH(&r->s->arena, r->items, r->item_count, name);
   *slot = r->item_count;
 }
 

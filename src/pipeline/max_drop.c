@@ -152,8 +152,7 @@ static void write_node(const Search *r, NodeId n, StrBuf *out) {
 }
 
 static void write_text(const Search *r, uint32_t kept) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (isinf(r->sqnr))
     strbuf_append(&text, SV("no noise is left"));
   else
@@ -180,8 +179,7 @@ static void mark(Search *r, uint32_t kept) {
 
 /* What a budget is told: the SQNR, and the nodes that are quantized and cost most. */
 static void record(const Search *r, uint32_t kept) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = kept; i < r->count && i < kept + WORST_MAX; i++) {
     strbuf_append(&text, i > kept ? SV(", ") : SV(""));
     write_node(r, r->list[i].node, &text);
@@ -212,7 +210,6 @@ static Status with_plain(Session *s, Method *m, Status run(Search *r)) {
   static const char *const before[] = {"spell_linear", "equalize"};
   Graph *g = m->graph;
   Search r = {.s = s, .method = m, .options = m->options, .g = g};
-  arena_init(&r.arena);
   m->options->quantize.kept = NULL;
   const Graph *original = graph_snapshot(g, &r.arena);
   Status status = run_passes(&r, before, COUNT_OF(before));

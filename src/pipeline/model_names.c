@@ -69,8 +69,7 @@ static void add_data(DataNames *names, const Graph *g, NodeId call, Arena *arena
     StrView key = delegate_next_key(&keys), name = intern_get(&g->ctx->names, g->values[v].name);
     if (!name.size || keymap_get(&names->keys, key.data, (uint32_t)key.size, &slot))
       continue;
-    names->items = arena_push(arena, names->items, names->count, sizeof *names->items);
-    names->items[names->count++] = (DataName){key, name};
+    ARENA_PUSH(arena, names->items, names->count, (DataName){key, name});
     *slot = names->count;
   }
 }

@@ -1,11 +1,6 @@
 /* See options.h. */
 #include "pipeline/options.h"
 
-#define ADD(o, list, count, capacity, item)                                                        \
-  ((o)->list =                                                                                     \
-       pool_reserve((o)->list, &(o)->capacity, (uint64_t)(o)->count + 1, sizeof *(o)->list),       \
-   (o)->list[(o)->count++] = (item))
-
 void options_release(MethodOptions *o) {
   xfree(o->dims);
   xfree(o->bounds);
@@ -50,7 +45,7 @@ static bool has_bound(const MethodOptions *o, const BoundOption *other) {
 }
 
 void options_add_dim(MethodOptions *o, DimFlag flag, bool *used) {
-  ADD(o, dims, dim_count, dim_capacity, ((DimOption){flag, used}));
+  POOL_PUSH(o->dims, o->dim_count, o->dim_capacity, (DimOption){flag, used});
 }
 
 DimFlag *options_dim_flags(Arena *arena, const MethodOptions *o) {
@@ -77,18 +72,18 @@ static void merge_lists(MethodOptions *o, const MethodOptions *below) {
   uint32_t states = o->state_count, values = o->value_count;
   for (uint32_t i = 0; i < below->dim_count; i++)
     if (!has_dim(o, &below->dims[i]))
-      ADD(o, dims, dim_count, dim_capacity, below->dims[i]);
+      POOL_PUSH(o->dims, o->dim_count, o->dim_capacity, below->dims[i]);
   for (uint32_t i = 0; i < below->bound_count; i++)
     if (!has_bound(o, &below->bounds[i]))
-      ADD(o, bounds, bound_count, bound_capacity, below->bounds[i]);
+      POOL_PUSH(o->bounds, o->bound_count, o->bound_capacity, below->bounds[i]);
   for (uint32_t i = 0; i < below->state_count; i++)
     if (!has_text(o->states, states, &below->states[i], ':'))
-      ADD(o, states, state_count, state_capacity, below->states[i]);
+      POOL_PUSH(o->states, o->state_count, o->state_capacity, below->states[i]);
   for (uint32_t i = 0; i < below->value_count; i++)
     if (!has_text(o->values, values, &below->values[i], '='))
-      ADD(o, values, value_count, value_capacity, below->values[i]);
+      POOL_PUSH(o->values, o->value_count, o->value_capacity, below->values[i]);
   for (uint32_t i = 0; i < below->passes.count; i++)
-    ADD(&o->passes, items, count, capacity, below->passes.items[i]);
+    POOL_PUSH(o->passes.items, o->passes.count, o->passes.capacity, below->passes.items[i]);
 }
 
 /* The fields of each bit. */
@@ -136,6 +131,6 @@ void options_merge(MethodOptions *o, const MethodOptions *below) {
   merge_lists(o, below);
   for (uint32_t i = 0; i < below->said_count; i++)
     if (!below->said[i].bit || (below->said[i].bit & take))
-      ADD(o, said, said_count, said_capacity, below->said[i]);
+      POOL_PUSH(o->said, o->said_count, o->said_capacity, below->said[i]);
   o->given |= below->given;
 }

@@ -28,8 +28,7 @@ static Status write_depfile(Session *s, const char *output) {
   const char *path = session_depfile(s, output);
   if (!path)
     return STATUS_OK;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   print_depfile(s, output, &text);
   Status status =
       atomic_file_whole(&s->arena, &s->sink, path, (StrView){strbuf_cstr(&text), text.size});

@@ -31,13 +31,11 @@ static EtcStatus check_term(YamlReader *r, StrView term) {
 
 static EtcStatus add_term(YamlReader *r, StrView *list) {
   StrView term = {0};
-  EtcStatus status = term_text(r, "an op or '@' and a name", &term);
-  if (status == ETC_OK)
-    status = check_term(r, term);
-  if (status == ETC_OK)
-    *list = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(*list),
-                                 list->size ? "+" : "", SV_ARG(term)));
-  return status;
+  TRY(term_text(r, "an op or '@' and a name", &term));
+  TRY(check_term(r, term));
+  *list = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(*list),
+                               list->size ? "+" : "", SV_ARG(term)));
+  return ETC_OK;
 }
 
 static EtcStatus read_terms(YamlReader *r, StrView *list) {
@@ -51,9 +49,7 @@ static EtcStatus read_terms(YamlReader *r, StrView *list) {
 
 static EtcStatus read_entry(YamlReader *r, QuantOptions *options) {
   StrView key = {0};
-  EtcStatus status = term_text(r, "a key", &key);
-  if (status != ETC_OK)
-    return status;
+  TRY(term_text(r, "a key", &key));
   StrView *list = sv_eq(key, SV("float"))         ? &options->floats
                   : sv_eq(key, SV("weight-only")) ? &options->weight_only
                                                   : NULL;
@@ -62,26 +58,25 @@ static EtcStatus read_entry(YamlReader *r, QuantOptions *options) {
                       SV_ARG(key));
   if (list->size)
     return yaml_wrong(r, NULL, "'" SV_FMT "' is there twice", SV_ARG(key));
-  status = yaml_next(r);
-  return status == ETC_OK ? read_terms(r, list) : status;
+  TRY(yaml_next(r));
+  return read_terms(r, list);
 }
 
 static EtcStatus read_all(YamlReader *r, QuantOptions *options) {
   EtcStatus status = yaml_begin(r, "expected a mapping, as in 'float: [softmax]'");
   while (yaml_more(r, &status))
     status = read_entry(r, options);
-  return status == ETC_OK ? yaml_end(r) : status;
+  TRY(status);
+  return yaml_end(r);
 }
 
 EtcStatus quantize_config_read(Session *s, const char *path, QuantOptions *options) {
   MappedFile file;
   YamlReader *r;
-  EtcStatus status = session_status(file_map(&file, &s->arena, &s->sink, path));
-  if (status != ETC_OK)
-    return status;
+  TRY(session_status(file_map(&file, &s->arena, &s->sink, path)));
   options->floats = options->weight_only = SV("");
-  status = yaml_open(&r, s, DIAG_QUANT_CONFIG, "a quantization config", sv_from(file.path),
-                     file.data, file.size);
+  EtcStatus status = yaml_open(&r, s, DIAG_QUANT_CONFIG, "a quantization config",
+                               sv_from(file.path), file.data, file.size);
   if (status == ETC_OK) {
     status = read_all(r, options);
     yaml_close(r);

@@ -40,9 +40,8 @@ static EtcStatus read_list(Reader *r, StrView key) {
   EtcStatus status = ETC_OK;
   while (yaml_more(r->yaml, &status)) {
     StrView value = {0};
-    status = yaml_scalar(r->yaml, "a value", &value);
-    if (status == ETC_OK)
-      status = add_entry(r, key, value);
+    TRY(yaml_scalar(r->yaml, "a value", &value));
+    status = add_entry(r, key, value);
   }
   return status;
 }
@@ -79,8 +78,7 @@ static EtcStatus read_constant(Reader *r, StrBuf *out) {
 
 /* The value of a constant method: a scalar, or a list with commas between its items. */
 static EtcStatus read_constants(Reader *r, StrView *value) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   bool list = r->yaml->event.type == YAML_SEQUENCE_START_EVENT, first = true;
   EtcStatus status = list ? ETC_OK : read_constant(r, &text);
   while (list && yaml_more(r->yaml, &status)) {
@@ -103,13 +101,9 @@ static EtcStatus read_settings(Reader *r, StrView *out) {
   EtcStatus status = ETC_OK;
   while (yaml_more(r->yaml, &status)) {
     StrView key = {0}, value = {0};
-    status = yaml_scalar(r->yaml, "the name of a setting", &key);
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
-    if (status == ETC_OK)
-      status = read_setting(r, &value);
-    if (status != ETC_OK)
-      return status;
+    TRY(yaml_scalar(r->yaml, "the name of a setting", &key));
+    TRY(yaml_next(r->yaml));
+    TRY(read_setting(r, &value));
     *out = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT "=" SV_FMT, SV_ARG(*out),
                                 out->size ? "," : "", SV_ARG(key), SV_ARG(value)));
   }
@@ -143,13 +137,9 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
   EtcStatus status = ETC_OK;
   while (yaml_more(r->yaml, &status)) {
     StrView name = {0}, value = {0};
-    status = yaml_scalar(r->yaml, "a name", &name);
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
-    if (status == ETC_OK)
-      status = read_pair_value(r, key, name, &value);
-    if (status != ETC_OK)
-      return status;
+    TRY(yaml_scalar(r->yaml, "a name", &name));
+    TRY(yaml_next(r->yaml));
+    TRY(read_pair_value(r, key, name, &value));
     const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),
                                     backend && !value.size ? "" : between, SV_ARG(value));
     status = add_entry(r, key, sv_from(text));
@@ -213,28 +203,25 @@ static EtcStatus read_value(Reader *r, StrView key) {
     return read_list(r, key);
   if (r->yaml->event.type == YAML_MAPPING_START_EVENT)
     return read_pairs(r, key);
-  EtcStatus status = yaml_scalar(r->yaml, "a value", &value);
-  return status == ETC_OK ? add_entry(r, key, value) : status;
+  TRY(yaml_scalar(r->yaml, "a value", &value));
+  return add_entry(r, key, value);
 }
 
 static EtcStatus read_mapping(Reader *r) {
   EtcStatus status = ETC_OK;
   while (yaml_more(r->yaml, &status)) {
     StrView key = {0};
-    status = read_key(r, &key);
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
-    if (status == ETC_OK)
-      status = read_value(r, key);
+    TRY(read_key(r, &key));
+    TRY(yaml_next(r->yaml));
+    status = read_value(r, key);
   }
   return status;
 }
 
 static EtcStatus read_all(Reader *r) {
-  EtcStatus status = yaml_begin(r->yaml, "a recipe is a mapping of options, as in 'plan: greedy'");
-  if (status == ETC_OK)
-    status = read_mapping(r);
-  return status == ETC_OK ? yaml_end(r->yaml) : status;
+  TRY(yaml_begin(r->yaml, "a recipe is a mapping of options, as in 'plan: greedy'"));
+  TRY(read_mapping(r));
+  return yaml_end(r->yaml);
 }
 
 /* --- setting what was read --- */
@@ -266,18 +253,14 @@ static EtcStatus set_entries(const Reader *r, const char *folder, int priority) 
       const Entry *e = &r->entries[i];
       if (sv_eq(e->key, SV("include")) || sv_eq(e->key, SV("plugin")) != (plugins == 1))
         continue;
-      EtcStatus status = set_entry(r->s, e, folder, priority);
-      if (status != ETC_OK)
-        return status;
+      TRY(set_entry(r->s, e, folder, priority));
     }
   return ETC_OK;
 }
 
 static EtcStatus read_bytes(Reader *r, StrView file, const uint8_t *data, uint64_t size) {
-  EtcStatus status = yaml_open(&r->yaml, r->s, DIAG_RECIPE, "a recipe", file, data, size);
-  if (status != ETC_OK)
-    return status;
-  status = read_all(r);
+  TRY(yaml_open(&r->yaml, r->s, DIAG_RECIPE, "a recipe", file, data, size));
+  EtcStatus status = read_all(r);
   yaml_close(r->yaml);
   return status;
 }
@@ -293,9 +276,7 @@ static EtcStatus apply_included(const Reader *r, const Chain *chain, const char 
       continue;
     bool shipped = recipe_shipped(e->value) != NULL;
     const char *path = shipped ? e->value.data : session_path_in(r->s, folder, e->value);
-    EtcStatus status = apply_chain(r->s, &(Chain){path, chain, e}, priority);
-    if (status != ETC_OK)
-      return status;
+    TRY(apply_chain(r->s, &(Chain){path, chain, e}, priority));
   }
   return ETC_OK;
 }
@@ -350,12 +331,8 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
   if (shipped) {
     status = read_bytes(&r, name, (const uint8_t *)shipped->text, strlen(shipped->text));
   } else {
-    status = check_exists(s, chain);
-    if (status != ETC_OK)
-      return status;
-    status = session_status(file_map(&file, &s->arena, &s->sink, chain->path));
-    if (status != ETC_OK)
-      return status;
+    TRY(check_exists(s, chain));
+    TRY(session_status(file_map(&file, &s->arena, &s->sink, chain->path)));
     status = read_bytes(&r, name, file.data, file.size);
     file_unmap(&file);
   }

@@ -29,9 +29,7 @@ EtcStatus session_set_report(Session *s, StrView value) {
   if (!is_page(path) && !sv_has_suffix(sv_from(path), SV(".json")))
     return session_usage(s, "--report", "write --report FILE.html or --report FILE.json",
                          "'" SV_FMT "' ends neither in .html nor in .json", SV_ARG(value));
-  s->reports = pool_reserve(s->reports, &s->report_capacity, (uint64_t)s->report_count + 1,
-                            sizeof *s->reports);
-  s->reports[s->report_count++] = (SessionReport){.path = path};
+  POOL_PUSH(s->reports, s->report_count, s->report_capacity, (SessionReport){.path = path});
   return ETC_OK;
 }
 
@@ -58,10 +56,8 @@ void session_report_stage(Session *s, StageId stage) {
     return;
   for (uint32_t i = 0; i < p->method_count; i++) {
     Method *m = &p->methods[i];
-    if (!m->report) {
+    if (!m->report)
       m->report = ARENA_NEW(&s->arena, ReportMethod);
-      report_method_init(m->report);
-    }
     report_stage(m->report, m->graph, stage_name(stage), stage_summary(stage));
   }
 }
@@ -96,8 +92,7 @@ static void write_refused(JsonWriter *w, const NodeFact *n) {
     json_named_uint(w, "place", n->loc);
   if (n->work)
     json_named_uint(w, "work", n->work);
-  json_key(w, "values");
-  json_open_object(w);
+  json_named_object(w, "values");
   explain_json_values(w, &n->refusal);
   json_close_object(w);
   json_close_object(w);
@@ -110,8 +105,7 @@ static void write_group(JsonWriter *w, const BackendFact *b, const RuleGroups *g
   json_named_string(w, "message", sv_from(group->first->message));
   json_named_string(w, "advice", sv_from(group->first->advice));
   json_named_uint(w, "work", group->work);
-  json_key(w, "nodes");
-  json_open_array(w);
+  json_named_array(w, "nodes");
   for (uint32_t i = group->head; i; i = groups->next[i - 1])
     write_refused(w, &b->nodes[i - 1]);
   json_close_array(w);
@@ -141,13 +135,11 @@ static void write_backend(JsonWriter *w, const uint32_t *numbers, const BackendF
   json_named_uint(w, "work", b->work);
   json_named_uint(w, "taken", groups.taken);
   json_named_uint(w, "left", groups.left);
-  json_key(w, "delegates");
-  json_open_array(w);
+  json_named_array(w, "delegates");
   for (uint32_t i = 0; i < b->delegate_count; i++)
     write_estimate(w, numbers, &b->delegates[i]);
   json_close_array(w);
-  json_key(w, "refusals");
-  json_open_array(w);
+  json_named_array(w, "refusals");
   for (uint32_t i = 0; i < groups.count; i++)
     write_group(w, b, &groups, &groups.items[i]);
   json_close_array(w);
@@ -157,8 +149,7 @@ static void write_backend(JsonWriter *w, const uint32_t *numbers, const BackendF
 static void write_backends(const Session *s, const Method *m, JsonWriter *w, Arena *scratch) {
   const Facts *f = &s->program.facts;
   const uint32_t *numbers = delegate_numbers(m->graph, scratch, NULL);
-  json_key(w, "backends");
-  json_open_array(w);
+  json_named_array(w, "backends");
   for (uint32_t i = 0; i < f->delegation_count; i++)
     for (uint32_t k = 0; f->delegations[i].graph == m->graph && k < f->delegations[i].backend_count;
          k++)
@@ -184,16 +175,13 @@ static void write_error(JsonWriter *w, const QuantizeError *e, bool output) {
 }
 
 static void write_errors(JsonWriter *w, const QuantizeErrors *e) {
-  json_key(w, "quantization");
-  json_open_object(w);
+  json_named_object(w, "quantization");
   json_named_uint(w, "samples", e->samples);
-  json_key(w, "values");
-  json_open_array(w);
+  json_named_array(w, "values");
   for (uint32_t i = 0; i < e->row_count; i++)
     write_error(w, &e->rows[i], false);
   json_close_array(w);
-  json_key(w, "outputs");
-  json_open_array(w);
+  json_named_array(w, "outputs");
   for (uint32_t i = 0; i < e->output_count; i++)
     write_error(w, &e->outputs[i], true);
   json_close_array(w);
@@ -205,8 +193,7 @@ static void write_errors(JsonWriter *w, const QuantizeErrors *e) {
 static void write_program(Session *s, const char *output, JsonWriter *w) {
   const EmitFigures *written = &s->program.written;
   BankFigures banks = {0};
-  json_key(w, "program");
-  json_open_object(w);
+  json_named_object(w, "program");
   json_named_string(w, "file", path_is_stdin(output) ? SV("<stdout>") : sv_from(output));
   json_named_uint(w, "file_bytes", written->file_bytes);
   json_named_uint(w, "weight_bytes", written->weight_bytes);
@@ -220,13 +207,11 @@ static void write_program(Session *s, const char *output, JsonWriter *w) {
 }
 
 static Status write_method(const Session *s, Method *m, JsonWriter *w) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   json_open_object(w);
   json_named_string(w, "name", method_name(m));
   json_named_string(w, "model", source_name(m->source));
-  json_key(w, "options");
-  json_open_array(w);
+  json_named_array(w, "options");
   for (uint32_t i = 0; i < m->options->said_count; i++)
     json_string(w, m->options->said[i].text);
   json_close_array(w);
@@ -249,12 +234,10 @@ static Status write_document(Session *s, const char *output, StrBuf *out) {
   json_named_string(&w, "etc", SV(ETC_VERSION));
   write_program(s, output, &w);
   session_figures_json(s, &w);
-  json_key(&w, "next");
-  json_open_array(&w);
+  json_named_array(&w, "next");
   session_advise(s, &w);
   json_close_array(&w);
-  json_key(&w, "methods");
-  json_open_array(&w);
+  json_named_array(&w, "methods");
   for (uint32_t i = 0; i < s->program.method_count && status == STATUS_OK; i++)
     status = write_method(s, &s->program.methods[i], &w);
   json_close_array(&w);
@@ -264,8 +247,7 @@ static Status write_document(Session *s, const char *output, StrBuf *out) {
 }
 
 static Status write_file(SessionReport *r, const StrBuf *json) {
-  StrBuf page;
-  strbuf_init(&page);
+  StrBuf page = {0};
   if (is_page(r->path))
     report_page((StrView){json->data, json->size}, &page);
   const StrBuf *text = page.size ? &page : json;
@@ -278,8 +260,7 @@ static Status write_file(SessionReport *r, const StrBuf *json) {
 Status session_report_write(Session *s, const char *output) {
   if (!s->report_count)
     return STATUS_OK;
-  StrBuf json;
-  strbuf_init(&json);
+  StrBuf json = {0};
   Status status = write_document(s, output, &json);
   for (uint32_t i = 0; i < s->report_count && status == STATUS_OK; i++)
     status = write_file(&s->reports[i], &json);

@@ -20,8 +20,7 @@ void session_print_times(const Session *s) {
   const ManagerOptions *o = &s->manager.options;
   if (!s->time_passes || !o->print)
     return;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   manager_print_times(&s->manager, s->time_json, &text);
   o->print(o->print_user, text.data, text.size);
   strbuf_release(&text);
@@ -37,8 +36,7 @@ void session_print(const Session *s, PrintOptions options, StrBuf *out) {
 }
 
 Status session_method(Session *s, StrView name, Method **out) {
-  StrBuf list;
-  strbuf_init(&list);
+  StrBuf list = {0};
   *out = NULL;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     StrView each = intern_get(&s->ctx.names, s->program.methods[i].graph->name);

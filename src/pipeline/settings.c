@@ -73,9 +73,7 @@ static EtcStatus set_state(Session *s, StrView value) {
                            "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
                            colon == value.data ? "input" : "output", value);
   MethodOptions *o = settings_options(s);
-  o->states =
-      pool_reserve(o->states, &o->state_capacity, (uint64_t)o->state_count + 1, sizeof *o->states);
-  o->states[o->state_count++] = text_option(s, value);
+  POOL_PUSH(o->states, o->state_count, o->state_capacity, text_option(s, value));
   return ETC_OK;
 }
 
@@ -89,9 +87,7 @@ static EtcStatus set_value(Session *s, StrView value) {
   if (!onnx_value_is_number(text))
     value = sv_from(arena_printf(&s->arena, SV_FMT "%s", SV_ARG(input), session_path(s, text)));
   MethodOptions *o = settings_options(s);
-  o->values =
-      pool_reserve(o->values, &o->value_capacity, (uint64_t)o->value_count + 1, sizeof *o->values);
-  o->values[o->value_count++] = text_option(s, value);
+  POOL_PUSH(o->values, o->value_count, o->value_capacity, text_option(s, value));
   return ETC_OK;
 }
 
@@ -120,9 +116,7 @@ static EtcStatus set_model(Session *s, StrView value) {
 
 static EtcStatus set_threads(Session *s, StrView value) {
   int64_t threads = 0;
-  EtcStatus status = number(s, "--threads", value, 0, 4096, &threads);
-  if (status != ETC_OK)
-    return status;
+  TRY(number(s, "--threads", value, 0, 4096, &threads));
   s->threads = (unsigned)threads;
   (void)parallel_set_threads(s->threads);
   return ETC_OK;
@@ -356,8 +350,7 @@ static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off
 /* Keeps the option as it was given, for graphs that are written as text. */
 static void say(MethodOptions *o, Session *s, const Setting *setting, StrView value) {
   const char *text = arena_printf(&s->arena, "%s=" SV_FMT, setting->name, SV_ARG(value));
-  o->said = pool_reserve(o->said, &o->said_capacity, (uint64_t)o->said_count + 1, sizeof *o->said);
-  o->said[o->said_count++] = (SaidOption){sv_from(text), setting->bit};
+  POOL_PUSH(o->said, o->said_count, o->said_capacity, (SaidOption){sv_from(text), setting->bit});
 }
 
 /* Whether a place that wins over this one has set the option of the program. */

@@ -2,8 +2,6 @@
 #include "backends/selection.h"
 #include "pipeline/settings.h"
 
-#include <inttypes.h>
-
 #include "support/text.h"
 
 static EtcStatus unknown_backend(Session *s, StrView name) {
@@ -91,11 +89,8 @@ static EtcStatus set_one(Session *s, BackendChoice *choice, StrView text) {
   (void)session_split(text, '=', &key, &value);
   if (sv_eq(key, SV("whole")))
     return set_whole(s, choice, value);
-  EtcStatus status = find_setting(s, backend, key, &row);
-  if (status == ETC_OK)
-    status = check_value(s, backend, &backend->settings[row], value);
-  if (status != ETC_OK)
-    return status;
+  TRY(find_setting(s, backend, key, &row));
+  TRY(check_value(s, backend, &backend->settings[row], value));
   if (choice->settings[row].size)
     return session_usage(s, "--backend", "give each setting once", "%s is given twice",
                          backend->settings[row].name);
@@ -117,9 +112,7 @@ EtcStatus session_set_backend(Session *s, StrView value) {
   while (rest.size) {
     StrView one = rest, others = {0};
     (void)session_split(rest, ',', &one, &others);
-    EtcStatus status = set_one(s, &choice, one);
-    if (status != ETC_OK)
-      return status;
+    TRY(set_one(s, &choice, one));
     rest = others;
   }
   BackendChoice *list = ARENA_ARRAY(&s->arena, BackendChoice, options->backend_count + 1u);

@@ -22,9 +22,8 @@ EtcStatus session_set_bound(Session *s, StrView value) {
     if (sv_eq(o->bounds[i].flag.name, flag.name))
       return session_usage(s, "--bound", "give each bound once",
                            "the bound of '" SV_FMT "' is given twice", SV_ARG(flag.name));
-  o->bounds =
-      pool_reserve(o->bounds, &o->bound_capacity, (uint64_t)o->bound_count + 1, sizeof *o->bounds);
-  o->bounds[o->bound_count++] = (BoundOption){flag, ARENA_NEW(&s->arena, bool)};
+  POOL_PUSH(o->bounds, o->bound_count, o->bound_capacity,
+            (BoundOption){flag, ARENA_NEW(&s->arena, bool)});
   return ETC_OK;
 }
 

@@ -73,9 +73,7 @@ static EtcStatus read_dim(Session *s, StrView value, DimFlag *flag) {
 
 EtcStatus session_set_dim(Session *s, StrView value) {
   DimFlag flag = {.lo = 0, .hi = 0};
-  EtcStatus status = read_dim(s, value, &flag);
-  if (status != ETC_OK)
-    return status;
+  TRY(read_dim(s, value, &flag));
   MethodOptions *o = settings_options(s);
   if (options_dim(o, flag.name))
     return session_usage(s, "--dim", "give each dimension once",

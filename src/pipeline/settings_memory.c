@@ -59,9 +59,7 @@ EtcStatus session_set_plan(Session *s, StrView value) {
   o->plan_alignment = 0;
   o->host_inputs = o->host_outputs = false;
   while (next_part(&rest, &part)) {
-    EtcStatus status = set_plan_key(s, o, part);
-    if (status != ETC_OK)
-      return status;
+    TRY(set_plan_key(s, o, part));
   }
   return ETC_OK;
 }
@@ -120,9 +118,7 @@ EtcStatus session_set_memory(Session *s, StrView value) {
   uint32_t count = 0;
   StrView rest = value, part;
   while (next_part(&rest, &part)) {
-    EtcStatus status = add_bank(s, banks, count, part);
-    if (status != ETC_OK)
-      return status;
+    TRY(add_bank(s, banks, count, part));
     count++;
   }
   settings_options(s)->pass.banks = banks;

@@ -64,9 +64,7 @@ EtcStatus session_set_pass(Session *s, StrView value) {
   if (status != ETC_OK)
     return status;
   AddedPasses *passes = &settings_options(s)->passes;
-  passes->items = pool_reserve(passes->items, &passes->capacity, (uint64_t)passes->count + 1,
-                               sizeof *passes->items);
-  passes->items[passes->count++] = added;
+  POOL_PUSH(passes->items, passes->count, passes->capacity, added);
   return ETC_OK;
 }
 
@@ -74,9 +72,7 @@ static EtcStatus add_pass_name(Session *s, PassNames *list, const char *option, 
                                bool all) {
   const PassRow *row;
   if (!(all && sv_eq(name, SV("all")))) {
-    EtcStatus status = find_pass(s, option, name, &row);
-    if (status != ETC_OK)
-      return status;
+    TRY(find_pass(s, option, name, &row));
     if (list == &s->manager.options.skip && !row->skippable)
       return session_usage(s, option, "'etc passes' shows which may be left out",
                            "pass '%s' cannot be left out", row->name);

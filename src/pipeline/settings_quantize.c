@@ -126,9 +126,7 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
   if (!chosen && from)
     return session_usage(s, from, "add --quantize int8",
                          "there is nothing to calibrate without --quantize");
-  EtcStatus status = chosen ? check_calibration(s, q, from) : ETC_OK;
-  if (status != ETC_OK)
-    return status;
+  TRY(chosen ? check_calibration(s, q, from) : ETC_OK);
   if ((q->data || q->made_up) && q->ranges)
     return session_usage(s, "--ranges", "leave one of them out",
                          "--calibrate and --ranges are both given");

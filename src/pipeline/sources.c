@@ -76,10 +76,7 @@ static EtcStatus find_kind(Session *s, Source *source) {
 }
 
 static void append_source(Session *s, Source *source) {
-  s->program.sources =
-      pool_reserve(s->program.sources, &s->program.source_capacity,
-                   (uint64_t)s->program.source_count + 1, sizeof *s->program.sources);
-  s->program.sources[s->program.source_count++] = source;
+  POOL_PUSH(s->program.sources, s->program.source_count, s->program.source_capacity, source);
 }
 
 EtcStatus session_share_source(Session *s, const Source *read) {

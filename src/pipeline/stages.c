@@ -78,8 +78,7 @@ static Status write_text(Session *s, const char *name, StrBuf *text) {
 static Status write_artifact(Session *s, StageId stage) {
   if (!s->artifacts)
     return STATUS_OK;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   session_print(s, (PrintOptions){.full_constants = true, .locations = true, .pipeline = true},
                 &text);
   return write_text(s, arena_printf(&s->arena, "%02d-%s.etir", (int)stage + 1, stage_name(stage)),
@@ -89,8 +88,7 @@ static Status write_artifact(Session *s, StageId stage) {
 /* Where it fails, the artifact of the stage fails as well. */
 void session_keep_delegate(void *user, Graph *part) {
   Session *s = user;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   graph_print(part, (PrintOptions){.full_constants = true, .locations = true}, &text);
   (void)write_text(s,
                    arena_printf(&s->arena, "%02d-%s.delegate-%u.etir", STAGE_TO_BACKEND + 1,

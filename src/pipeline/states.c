@@ -167,16 +167,13 @@ static Status report_unknown(Session *s, StrView text, Pair pair) {
 /* --- types --- */
 
 static void append_type(const Graph *g, ValueId v, StrView name, StrBuf *out) {
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, name);
-  strbuf_append(out, SV("' ("));
+  strbuf_append_within(out, "'", name, "' (");
   type_print(g, value_type(g, v), out);
   strbuf_append_char(out, ')');
 }
 
 static Status mismatch(Binder *b, ValueId in, uint32_t output, const char *why, const char *hint) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   append_type(b->g, in, name_of(b->g, in), &text);
   strbuf_append(&text, SV(" and its output "));
   append_type(b->g, graph_output(b->g, output), output_name(b->g, output), &text);
@@ -244,8 +241,7 @@ static Status read_initial(Binder *b, Pair pair, ValueId in, int axis, NpyArray 
   }
   if (same)
     return STATUS_OK;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   append_type(g, in, name_of(g, in), &text);
   DiagPlace place = DIAG_NOWHERE;
   place.file = sv_from(path);

@@ -1,6 +1,5 @@
 /* The places of the states of several methods: apart, or shared (--share-state). See states.h. */
 #include "passes/executorch/liveness.h"
-#include "pipeline/settings.h"
 #include "pipeline/states.h"
 #include "support/text.h"
 

@@ -80,9 +80,8 @@ typedef struct ReadDelegates {
 } ReadDelegates;
 
 static DelegateWork read_delegate(const Graph *g, NodeId n) {
-  Arena arena;
+  Arena arena = {0};
   DelegateFigures figures;
-  arena_init(&arena);
   if (!delegate_figures(g, n, &arena, &figures)) /* nothing reads it */
     figures = (DelegateFigures){0};
   arena_release(&arena);
@@ -105,7 +104,6 @@ static void add_delegate(Summary *f, const Graph *g, NodeId n, ReadDelegates *r)
 
 static void add_graph(Summary *f, const Graph *g) {
   ReadDelegates r = {0};
-  arena_init(&r.arena);
   r.known = keymap_make(&r.arena, g->ctx->names.seed);
   for (FOR_NODES(g, n))
     if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
@@ -220,9 +218,7 @@ static void print_besides(const Session *s, StrBuf *out) {
   for (size_t i = 0; i < COUNT_OF(paths); i++) {
     if (!paths[i] || stat(paths[i], &st) != 0)
       continue;
-    strbuf_append(out, SV("  also wrote "));
-    strbuf_append_printable(out, sv_from(paths[i]));
-    strbuf_append(out, SV(", "));
+    strbuf_append_within(out, "  also wrote ", sv_from(paths[i]), ", ");
     strbuf_append_bytes(out, (uint64_t)st.st_size);
     strbuf_append_char(out, '\n');
   }
@@ -230,9 +226,7 @@ static void print_besides(const Session *s, StrBuf *out) {
 
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
-  strbuf_append(out, SV("wrote "));
-  strbuf_append_printable(out, sv_from(output));
-  strbuf_append(out, SV(", "));
+  strbuf_append_within(out, "wrote ", sv_from(output), ", ");
   strbuf_append_bytes(out, w->file_bytes);
   if (s->cache.folder && strcmp(cache_says(s), "miss") != 0)
     strbuf_printf(out, ", cache: %s", cache_says(s));
@@ -316,8 +310,7 @@ static void gather(const Session *s, Summary *f) {
 void session_figures_json(const Session *s, JsonWriter *w) {
   Summary f = {0};
   gather(s, &f);
-  json_key(w, "figures");
-  json_open_object(w);
+  json_named_object(w, "figures");
   json_named_uint(w, "model_bytes", f.model_bytes);
   json_named_uint(w, "work", f.work);
   json_named_uint(w, "kernel_work", f.kernel_work);
@@ -351,8 +344,7 @@ static void find_summary(const Session *s, Summary *f, StrBuf *advice) {
 
 void session_summary(const Session *s, const char *output, StrBuf *out) {
   Summary f = {0};
-  StrBuf advice;
-  strbuf_init(&advice);
+  StrBuf advice = {0};
   find_summary(s, &f, &advice);
   f.advice = strbuf_cstr(&advice);
   if (s->sink.format == DIAG_JSON)
@@ -372,8 +364,7 @@ void session_summary(const Session *s, const char *output, StrBuf *out) {
 void session_summary_write(const Session *s, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   Summary f = {0};
-  StrBuf advice;
-  strbuf_init(&advice);
+  StrBuf advice = {0};
   find_summary(s, &f, &advice);
   strbuf_printf(out, WRITTEN_FORMAT(PRIu64, PRIu32), w->file_bytes, w->arena_bytes, w->weight_bytes,
                 w->kernel_calls, w->delegate_calls);

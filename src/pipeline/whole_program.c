@@ -7,8 +7,7 @@
 #include "pipeline/model_names.h"
 
 static void show_size(Session *s, const PteProgram *p, const PteSize *size) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (s->size_json) {
     JsonWriter w;
     json_init(&w, &text, true);

@@ -69,8 +69,7 @@ static void find_outputs(Why *w) {
     const TraceEvent *e = &w->g->trace->events[bound[i]];
     if (is_output(w, e->name))
       continue;
-    w->outputs = arena_push(&w->arena, w->outputs, w->output_count, sizeof *w->outputs);
-    w->outputs[w->output_count++] = e->name;
+    ARENA_PUSH(&w->arena, w->outputs, w->output_count, e->name);
   }
 }
 
@@ -126,8 +125,7 @@ static void add_fact(Why *w, uint32_t backend, const NodeFact *n) {
   const WhyBackend *b = &w->program->backends[backend];
   const DelegateFact *delegate = b->delegates[n->partition];
   uint32_t number = delegate ? w->program->delegate[delegate->call] : 0;
-  w->facts = arena_push(&w->arena, w->facts, w->fact_count, sizeof *w->facts);
-  w->facts[w->fact_count++] = (WhyFact){n, b->fact, delegate, number, backend};
+  ARENA_PUSH(&w->arena, w->facts, w->fact_count, (WhyFact){n, b->fact, delegate, number, backend});
 }
 
 static void find_facts(Why *w) {
@@ -244,8 +242,7 @@ static void add_change(Why *w, WhyChange change) {
     w->changes[old - 1].count++;
     return;
   }
-  w->changes = arena_push(&w->arena, w->changes, w->change_count, sizeof *w->changes);
-  w->changes[w->change_count++] = change;
+  ARENA_PUSH(&w->arena, w->changes, w->change_count, change);
   *slot = w->change_count;
 }
 
@@ -275,8 +272,7 @@ static void find_edits(Why *w) {
     const Carrier *c = &w->life.carriers[i];
     uint32_t event = c->kind == CARRIER_NODE ? life_first_edit(index, c->id) : LIFE_NO_EVENT;
     for (; event != LIFE_NO_EVENT; event = life_next_event(index, event, false)) {
-      edits = arena_push(&w->arena, edits, count, sizeof *edits);
-      edits[count++] = (Edit){event, c->op};
+      ARENA_PUSH(&w->arena, edits, count, (Edit){event, c->op});
     }
   }
   if (count)
@@ -326,7 +322,6 @@ static void find_changes(Why *w) {
 static void tell(Session *s, const WhyTarget *target, const WhyProgram *program, bool json,
                  StrBuf *out) {
   Why w = {.s = s, .t = *target, .g = target->method->graph, .program = program, .json = json};
-  arena_init(&w.arena);
   find_outputs(&w);
   w.life = life_find(program->index, target->target, &w.arena);
   w.has_own = has_own(&w);
@@ -340,10 +335,9 @@ static void tell(Session *s, const WhyTarget *target, const WhyProgram *program,
 /* The targets, those of a method behind each other. */
 static Status tell_all(Session *s, const WhyTarget *targets, uint32_t count, bool json,
                        StrBuf *out) {
-  Arena arena;
+  Arena arena = {0};
   WhyProgram program = {0};
   Status status = STATUS_OK;
-  arena_init(&arena);
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
     uint32_t method = targets[i].method_index;
     if (i == 0 || method != targets[i - 1].method_index)
@@ -408,9 +402,8 @@ static Status ambiguous(Session *s, StrView name, const WhyTarget *targets, uint
 }
 
 Status session_why(Session *s, StrView name, bool json, StrBuf *out) {
-  Arena arena;
+  Arena arena = {0};
   uint32_t count;
-  arena_init(&arena);
   WhyTarget *targets = why_targets(s, name, &arena, &count);
   Status status = STATUS_OK;
   const Onnx__NodeProto *left_out = count ? NULL : why_left_out(s, name);
@@ -427,9 +420,8 @@ Status session_why(Session *s, StrView name, bool json, StrBuf *out) {
 }
 
 Status session_why_all(Session *s, bool json, StrBuf *out) {
-  Arena arena;
+  Arena arena = {0};
   uint32_t count;
-  arena_init(&arena);
   const WhyTarget *targets = why_operators(s, &arena, &count);
   Status status = tell_all(s, targets, count, json, out);
   arena_release(&arena);

@@ -68,8 +68,7 @@ static void add_backend(WhyProgram *p, const BackendFact *fact, uint32_t node_co
     b.next[i - 1] = b.first[fact->nodes[i - 1].node];
     b.first[fact->nodes[i - 1].node] = i;
   }
-  p->backends = arena_push(arena, p->backends, p->backend_count, sizeof *p->backends);
-  p->backends[p->backend_count++] = b;
+  ARENA_PUSH(arena, p->backends, p->backend_count, b);
 }
 
 static void index_facts(WhyProgram *p, const Facts *f, const Graph *g, Arena *arena) {
@@ -120,10 +119,7 @@ Status why_program_init(WhyProgram *p, const Session *s, uint32_t method, Arena 
   return STATUS_OK;
 }
 
-static void add_end(Why *w, WhyEnd end) {
-  w->ends = arena_push(&w->arena, w->ends, w->end_count, sizeof *w->ends);
-  w->ends[w->end_count++] = end;
-}
+static void add_end(Why *w, WhyEnd end) { ARENA_PUSH(&w->arena, w->ends, w->end_count, end); }
 
 /* Its first instruction, or the next one behind it. */
 static uint32_t position_of(const Ender *e, NodeId n) {
@@ -189,8 +185,7 @@ static const char *form_of(const Constant *c) {
 
 static void end_constant(Ender *e, ValueId v) {
   Why *w = e->w;
-  StrBuf type;
-  strbuf_init(&type);
+  StrBuf type = {0};
   type_print(w->g, value_type(w->g, v), &type);
   const Constant *c = value_lazy_constant(w->g, v);
   const char *users = users_text(e, v);
@@ -222,14 +217,13 @@ static void end_bytes(Ender *e, ValueId v) {
 
 static void end_value(Ender *e, const Carrier *c) {
   Why *w = e->w;
-  StrBuf type;
+  StrBuf type = {0};
   switch (value_cget(w->g, c->id)->kind) {
   case VALUE_CONST:
     end_bytes(e, c->id);
     return;
   case VALUE_INPUT:
   case VALUE_STATE:
-    strbuf_init(&type);
     type_print(w->g, value_type(w->g, c->id), &type);
     add_end(w,
             (WhyEnd){.kind = value_cget(w->g, c->id)->kind == VALUE_INPUT ? WHY_INPUT : WHY_STATE,

@@ -43,13 +43,11 @@ static void add_to_place(WhyPlaces *places, KeyMap *known, const Liveness *live,
   uint64_t key[] = {s->arena, s->offset, s->size};
   uint32_t *slot, place = keymap_get(known, key, sizeof key, &slot);
   if (!place) {
-    places->items = arena_push(arena, places->items, places->count, sizeof *places->items);
-    places->items[places->count++] = (WhyPlace){.storage = *s};
+    ARENA_PUSH(arena, places->items, places->count, (WhyPlace){.storage = *s});
     *slot = place = places->count;
   }
   WhyPlace *p = &places->items[place - 1];
-  p->values = arena_push(arena, p->values, p->count, sizeof *p->values);
-  p->values[p->count++] = v;
+  ARENA_PUSH(arena, p->values, p->count, v);
   ++*span_count(places, place, live->span_of[v]);
 }
 

@@ -129,9 +129,7 @@ static void text_head(Why *w, StrBuf *out) {
     strbuf_append_printable(out, sv_from(why_value_name(w, w->t.target.value, &w->arena)));
   }
   if (w->s->program.method_count > 1) {
-    strbuf_append(out, SV(" of method '"));
-    strbuf_append_printable(out, method_name(w->t.method));
-    strbuf_append_char(out, '\'');
+    strbuf_append_within(out, " of method '", method_name(w->t.method), "'");
   }
   strbuf_append_char(out, '\n');
 }
@@ -248,8 +246,7 @@ static void text_fact(const Why *w, uint32_t i, StrBuf *out) {
     return;
   }
   strbuf_printf(out, " (%s): %s%s", r->rule, r->message, r->value_count ? ": " : "");
-  StrBuf values;
-  strbuf_init(&values);
+  StrBuf values = {0};
   explain_append_values(&values, r);
   strbuf_append_printable(out, (StrView){values.data, values.size});
   strbuf_release(&values);
@@ -322,9 +319,8 @@ static void text_memory(Why *w, const WhyMemory *m, StrBuf *out) {
   strbuf_append_char(out, '\n');
   if (m->in_place) {
     begin_line(out, "");
-    strbuf_append(out, SV("in the place of its operand "));
-    strbuf_append_printable(out, sv_from(why_value_name(w, m->in_place, &w->arena)));
-    strbuf_append_char(out, '\n');
+    strbuf_append_within(out, "in the place of its operand ",
+                         sv_from(why_value_name(w, m->in_place, &w->arena)), "\n");
   }
   if (!m->sharing_count)
     return;
@@ -372,23 +368,20 @@ static void json_names(Why *w, JsonWriter *j) {
     DiagPlace place = graph_place(w->g, w->t.loc);
     json_named_string(j, "node", place.node);
     json_named_string(j, "op", place.op);
-    json_key(j, "index");
-    json_int(j, place.index);
+    json_named_int(j, "index", place.index);
     json_named_string(j, "scope", place.graph);
     json_named_string(j, "origin", place.origin);
   } else {
     json_named_string(j, "value", intern_get(&w->s->ctx.names, w->t.name));
   }
-  json_key(j, "outputs");
-  json_open_array(j);
+  json_named_array(j, "outputs");
   for (uint32_t i = 0; i < w->output_count; i++)
     json_string(j, intern_get(&w->s->ctx.names, w->outputs[i]));
   json_close_array(j);
 }
 
 static void json_fate(Why *w, JsonWriter *j) {
-  json_key(j, "fate");
-  json_open_array(j);
+  json_named_array(j, "fate");
   for (unsigned kind = 0; kind < WHY_ENDS; kind++)
     if (count_ends(w, kind))
       json_string(j, sv_from(ends[kind].key));
@@ -398,8 +391,7 @@ static void json_fate(Why *w, JsonWriter *j) {
 }
 
 static void json_changes(const Why *w, JsonWriter *j) {
-  json_key(j, "changes");
-  json_open_array(j);
+  json_named_array(j, "changes");
   for (uint32_t i = 0; i < w->change_count; i++) {
     const WhyChange *c = &w->changes[i];
     const PassRun *run = c->run ? &w->s->program.facts.runs[c->run - 1] : NULL;
@@ -429,15 +421,12 @@ static void json_fact(const WhyFact *f, JsonWriter *j) {
   if (f->delegate) {
     json_named_uint(j, "delegate", f->number);
     json_named_uint(j, "delegate_nodes", f->delegate->node_count);
-    json_key(j, "spent_ns");
-    json_double(j, f->delegate->cost.spent);
-    json_key(j, "saved_ns");
-    json_double(j, f->delegate->cost.saved);
+    json_named_double(j, "spent_ns", f->delegate->cost.spent);
+    json_named_double(j, "saved_ns", f->delegate->cost.saved);
   } else {
     json_named_string(j, "rule", sv_from(r->rule));
     json_named_string(j, "message", sv_from(r->message));
-    json_key(j, "values");
-    json_open_object(j);
+    json_named_object(j, "values");
     explain_json_values(j, r);
     json_close_object(j);
     json_named_string(j, "advice", sv_from(r->advice));
@@ -477,8 +466,7 @@ static void json_memory(Why *w, const WhyMemory *m, JsonWriter *j) {
   json_named_string(j, "to", sv_from(m->to));
   if (m->in_place)
     json_named_string(j, "in_place_of", plain_name(w, m->in_place));
-  json_key(j, "shares_with");
-  json_open_array(j);
+  json_named_array(j, "shares_with");
   for (uint32_t i = 0; i < m->sharing_listed; i++)
     json_string(j, plain_name(w, m->sharing[i]));
   json_close_array(j);
@@ -492,18 +480,15 @@ void why_print_json(Why *w, StrBuf *out) {
   json_names(w, &j);
   json_fate(w, &j);
   json_changes(w, &j);
-  json_key(&j, "backends");
-  json_open_array(&j);
+  json_named_array(&j, "backends");
   for (uint32_t i = 0; i < w->fact_count; i++)
     json_fact(&w->facts[i], &j);
   json_close_array(&j);
-  json_key(&j, "program");
-  json_open_array(&j);
+  json_named_array(&j, "program");
   for (uint32_t i = 0; i < w->end_count; i++)
     json_end(&w->ends[i], &j);
   json_close_array(&j);
-  json_key(&j, "memory");
-  json_open_array(&j);
+  json_named_array(&j, "memory");
   for (uint32_t i = 0; i < w->memory_count; i++)
     json_memory(w, &w->memory[i], &j);
   json_close_array(&j);
@@ -518,17 +503,14 @@ void why_print_left_out(const Onnx__NodeProto *node, bool json, StrBuf *out) {
     json_open_object(&j);
     json_named_string(&j, "node", onnx_text(node->name));
     json_named_string(&j, "op", onnx_text(node->op_type));
-    json_key(&j, "fate");
-    json_open_array(&j);
+    json_named_array(&j, "fate");
     json_string(&j, SV("left_out"));
     json_close_array(&j);
     json_close_object(&j);
     strbuf_append_char(out, '\n');
     return;
   }
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, onnx_text(node->name));
-  strbuf_append(out, SV("' ("));
+  strbuf_append_within(out, "'", onnx_text(node->name), "' (");
   strbuf_append_printable(out, onnx_text(node->op_type));
   strbuf_append(out, SV(")\n"));
   begin_line(out, "fate");

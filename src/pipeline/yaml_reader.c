@@ -107,9 +107,7 @@ EtcStatus yaml_begin(YamlReader *r, const char *expected) {
   static const yaml_event_type_t begin[] = {YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT,
                                             YAML_MAPPING_START_EVENT};
   for (size_t i = 0; i < COUNT_OF(begin); i++) {
-    EtcStatus status = yaml_next(r);
-    if (status != ETC_OK)
-      return status;
+    TRY(yaml_next(r));
     if (r->event.type != begin[i])
       return yaml_wrong(r, NULL, "%s", expected);
   }
@@ -129,15 +127,11 @@ EtcStatus yaml_methods(YamlReader *r, const char *example, EtcStatus one(void *u
   EtcStatus status = expect_mapping(r, example, "a mapping of methods by name");
   while (yaml_more(r, &status)) {
     StrView name = {0};
-    status = yaml_scalar(r, "the name of a method", &name);
-    if (status == ETC_OK)
-      status = yaml_next(r);
-    if (status == ETC_OK)
-      status = expect_mapping(
-          r, example,
-          arena_printf(&r->s->arena, "a mapping for method '" SV_FMT "'", SV_ARG(name)));
-    if (status == ETC_OK)
-      status = one(user, name);
+    TRY(yaml_scalar(r, "the name of a method", &name));
+    TRY(yaml_next(r));
+    TRY(expect_mapping(
+        r, example, arena_printf(&r->s->arena, "a mapping for method '" SV_FMT "'", SV_ARG(name))));
+    status = one(user, name);
   }
   return status;
 }

@@ -72,9 +72,8 @@ static Status write_file(FlatBuilder *b, Arena *arena, DiagSink *sink, const cha
 
 Status bundle_write(const BundleSuite *suites, uint32_t count, DiagSink *sink,
                     const MappedFile *program, const char *path, bool sync) {
-  Arena arena;
+  Arena arena = {0};
   FlatBuilder b;
-  arena_init(&arena);
   fb_init(&b);
   b.alignment = PROGRAM_ALIGNMENT;
   FbRef *refs = ARENA_ARRAY(&arena, FbRef, (size_t)count + 1);

@@ -82,14 +82,12 @@ void bundle_inspect_text(const BundleFile *b, bool all, StrBuf *out) {
 
 static void json_values(JsonWriter *w, const char *key, const BundledValue *values,
                         uint32_t count) {
-  json_key(w, key);
-  json_open_array(w);
+  json_named_array(w, key);
   for (uint32_t i = 0; i < count; i++) {
     json_open_object(w);
     json_named_string(w, "type", sv_from(kind_name(&values[i])));
     if (values[i].kind == BUNDLED_TENSOR) {
-      json_key(w, "sizes");
-      json_open_array(w);
+      json_named_array(w, "sizes");
       for (uint32_t k = 0; k < values[i].rank; k++)
         json_int(w, values[i].sizes[k]);
       json_close_array(w);
@@ -128,10 +126,9 @@ enum { MAX_FAULTS = 16 }; /* that are told */
 static void misfit(Check *c, const char *format, ...) ETC_PRINTF(2, 3);
 static void misfit(Check *c, const char *format, ...) {
   va_list args;
-  StrBuf text;
+  StrBuf text = {0};
   if (c->faults++ >= MAX_FAULTS)
     return;
-  strbuf_init(&text);
   va_start(args, format);
   strbuf_vprintf(&text, format, args);
   va_end(args);
@@ -179,8 +176,7 @@ static bool same_order(const BundledValue *v, const PteTensor *t) {
 
 static void check_value(Check *c, const char *what, uint32_t i, const BundledValue *v,
                         const PteValue *of, const PteRange *ranges) {
-  StrBuf shown;
-  strbuf_init(&shown);
+  StrBuf shown = {0};
   append_value(&shown, v);
   if (!right_kind(v, of))
     misfit(c, "%s %u is %s, the method's is of another type or rank", what, i, strbuf_cstr(&shown));

@@ -170,7 +170,6 @@ static Status finish_open(BundleFile *b) {
 
 Status bundle_open(BundleFile *b, DiagSink *sink, const char *path) {
   *b = (BundleFile){.file = {.fd = -1}, .sink = sink};
-  arena_init(&b->arena);
   Status status = file_map(&b->file, &b->arena, sink, path);
   if (status == STATUS_OK)
     return finish_open(b);
@@ -181,7 +180,6 @@ Status bundle_open(BundleFile *b, DiagSink *sink, const char *path) {
 Status bundle_open_bytes(BundleFile *b, DiagSink *sink, const char *name, const uint8_t *data,
                          uint64_t size) {
   *b = (BundleFile){.sink = sink};
-  arena_init(&b->arena);
   b->file = (MappedFile){
       .data = data, .size = size, .fd = -1, .path = arena_strdup(&b->arena, sv_from(name))};
   return finish_open(b);

@@ -221,8 +221,7 @@ static void write_text(AtomicFile *out, StrBuf *text) {
 static void write_numbers(const Embed *e, AtomicFile *out) {
   unsigned long long size = (unsigned long long)e->file->size;
   bool cpp = e->form == EMBED_CPP;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   embed_append_origin(e, &text);
   strbuf_printf(&text, "extern %sconst unsigned char %s[%llu];\n\n%s(%llu) ", cpp ? "\"C\" " : "",
                 e->symbol, size, cpp ? "alignas" : "_Alignas", (unsigned long long)e->alignment);
@@ -243,8 +242,7 @@ static void write_numbers(const Embed *e, AtomicFile *out) {
  * assembled is an error: the header would be wrong. */
 static void write_section(const Embed *e, AtomicFile *out) {
   unsigned long long size = (unsigned long long)e->file->size;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   embed_append_origin(e, &text);
   strbuf_append(&text, SV("\t.section "));
   if (e->section)

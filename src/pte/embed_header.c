@@ -192,8 +192,7 @@ static void write_value(HeaderWriter *w, const char *macro, const PteValue *v, b
 static void write_values(HeaderWriter *w, const char *method, const char *title, const PteMethod *m,
                          const int32_t *indices, uint32_t count) {
   strbuf_printf(&w->text, "#define %s_%s_%sS %u\n", w->prefix, method, title, count);
-  StrBuf macro;
-  strbuf_init(&macro);
+  StrBuf macro = {0};
   for (uint32_t i = 0; i < count; i++) {
     strbuf_clear(&macro);
     strbuf_printf(&macro, "%s_%s_%u", method, title, i);
@@ -294,8 +293,6 @@ static Status write_header(HeaderWriter *w, DiagSink *sink) {
 
 Status embed_write_header(const Embed *e, DiagSink *sink, AtomicFile *out) {
   HeaderWriter w = {.e = e, .out = out};
-  arena_init(&w.arena);
-  strbuf_init(&w.text);
   w.prefix = macro_name(&w.arena, sv_from(e->symbol));
   Status status = write_header(&w, sink);
   strbuf_release(&w.text);

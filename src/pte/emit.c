@@ -218,7 +218,6 @@ Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const cha
   fb_init(&e.b);
   constant_pool_init(&e.pool, methods[0]->ctx->names.seed);
   constant_pool_init(&e.initial, methods[0]->ctx->names.seed);
-  arena_init(&e.scratch);
   ptd_writer_init(&e.external, methods[0]->ctx, &e.scratch);
   segments_init(&e.segments, &e.scratch, methods[0]->ctx->names.seed);
   Status status = emit(&e, methods, count, path, options);

@@ -197,9 +197,7 @@ static FbRef find_vtable(FlatBuilder *b, const uint16_t *vtable, uint32_t size) 
   if (!reserve(b, size))
     return 0;
   memcpy(push(b, size), vtable, size);
-  b->vtables = pool_reserve(b->vtables, &b->vtable_capacity, (uint64_t)b->vtable_count + 1,
-                            sizeof *b->vtables);
-  b->vtables[b->vtable_count++] = b->size;
+  POOL_PUSH(b->vtables, b->vtable_count, b->vtable_capacity, b->size);
   return b->size;
 }
 

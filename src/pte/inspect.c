@@ -41,8 +41,7 @@ static void json_value(JsonWriter *w, const PteValue *v) {
     return;
   json_named_string(w, "name", v->tensor->name);
   json_named_string(w, "dtype", sv_from(inspect_kind(v)));
-  json_key(w, "sizes");
-  json_open_array(w);
+  json_named_array(w, "sizes");
   for (uint32_t k = 0; k < v->tensor->rank; k++)
     json_int(w, v->tensor->sizes[k]);
   json_close_array(w);
@@ -53,8 +52,7 @@ static void json_value(JsonWriter *w, const PteValue *v) {
 
 /* [lo, hi] of each dim. */
 static void json_ranges(JsonWriter *w, const PteRange *ranges, uint32_t rank) {
-  json_key(w, "ranges");
-  json_open_array(w);
+  json_named_array(w, "ranges");
   for (uint32_t k = 0; k < rank; k++) {
     json_open_array(w);
     json_int(w, ranges[k].lo);
@@ -66,8 +64,7 @@ static void json_ranges(JsonWriter *w, const PteRange *ranges, uint32_t rank) {
 
 static void json_values(JsonWriter *w, const char *key, const PteMethod *m, const int32_t *indices,
                         uint32_t count, PteRange *const *ranges) {
-  json_key(w, key);
-  json_open_array(w);
+  json_named_array(w, key);
   for (uint32_t i = 0; i < count; i++) {
     json_open_object(w);
     const PteValue *v = &m->values[indices[i]];
@@ -80,8 +77,7 @@ static void json_values(JsonWriter *w, const char *key, const PteMethod *m, cons
 }
 
 static void json_states(JsonWriter *w, const PteMethod *m) {
-  json_key(w, "states");
-  json_open_array(w);
+  json_named_array(w, "states");
   for (uint32_t i = 0; i < m->value_count; i++) {
     if (!inspect_is_state(&m->values[i]))
       continue;
@@ -102,31 +98,25 @@ static void json_dim(JsonWriter *w, InputDim at) {
 static void json_curve(JsonWriter *w, const DimCurve *c) {
   json_open_object(w);
   json_dim(w, c->at);
-  json_key(w, "equal");
-  json_open_array(w);
+  json_named_array(w, "equal");
   for (uint32_t i = 0; i < c->equal_count; i++) {
     json_open_object(w);
     json_dim(w, c->equal[i]);
     json_close_object(w);
   }
   json_close_array(w);
-  json_key(w, "sizes");
-  json_open_array(w);
+  json_named_array(w, "sizes");
   for (uint32_t i = 0; i < c->count; i++)
     json_int(w, c->sizes[i]);
   json_close_array(w);
-  json_key(w, "live_peak_bytes");
-  json_open_array(w);
+  json_named_array(w, "live_peak_bytes");
   for (uint32_t i = 0; i < c->count; i++)
     json_uint(w, c->peaks[i]);
   json_close_array(w);
   if (c->linear) {
-    json_key(w, "linear");
-    json_open_object(w);
-    json_key(w, "constant");
-    json_int(w, c->constant);
-    json_key(w, "factor");
-    json_int(w, c->factor);
+    json_named_object(w, "linear");
+    json_named_int(w, "constant", c->constant);
+    json_named_int(w, "factor", c->factor);
     json_close_object(w);
   }
   json_close_object(w);
@@ -138,8 +128,7 @@ static void json_dims(JsonWriter *w, const MethodDims *d) {
     return;
   if (d->fault)
     json_named_string(w, "by_dim_fault", sv_from(d->fault));
-  json_key(w, "by_dim");
-  json_open_array(w);
+  json_named_array(w, "by_dim");
   for (uint32_t i = 0; i < d->count; i++)
     json_curve(w, &d->curves[i]);
   json_close_array(w);
@@ -157,20 +146,16 @@ static void json_runtime(JsonWriter *w, const PteMethod *m) {
 
 static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory, const MethodDims *dims,
                         DelegateTotals delegates) {
-  json_key(w, "memory");
-  json_open_object(w);
-  json_key(w, "arenas");
-  json_open_array(w);
+  json_named_object(w, "memory");
+  json_named_array(w, "arenas");
   for (uint32_t i = 1; i < m->arena_count; i++)
     json_uint(w, m->arena_sizes[i]);
   json_close_array(w);
   if (m->bank_count) {
-    json_key(w, "banks");
-    json_open_array(w);
+    json_named_array(w, "banks");
     for (uint32_t i = 0; i < m->bank_count; i++) {
       json_open_object(w);
-      json_key(w, "name");
-      json_string(w, m->banks[i].name);
+      json_named_string(w, "name", m->banks[i].name);
       json_named_uint(w, "size", m->banks[i].size);
       json_close_object(w);
     }
@@ -179,8 +164,7 @@ static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory, con
   json_named_uint(w, "arena_bytes", memory.arena);
   json_named_uint(w, "live_peak_bytes", memory.live_peak);
   json_named_uint(w, "gap_bytes", inspect_gap(memory));
-  json_key(w, "gap_percent");
-  json_double(w, inspect_gap(memory) ? inspect_gap_percent(memory) : 0.0);
+  json_named_double(w, "gap_percent", inspect_gap(memory) ? inspect_gap_percent(memory) : 0.0);
   json_named_uint(w, "packed_bytes_estimate", delegates.packed);
   json_named_uint(w, "workspace_bytes_estimate", delegates.workspace);
   json_runtime(w, m);
@@ -189,8 +173,7 @@ static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory, con
 }
 
 static void json_operators(JsonWriter *w, const PteMethod *m, const MethodFigures *f) {
-  json_key(w, "operators");
-  json_open_array(w);
+  json_named_array(w, "operators");
   for (uint32_t i = 0; i < f->used; i++) {
     json_open_object(w);
     json_named_string(w, "name", m->operators[f->order[i]]);
@@ -204,8 +187,7 @@ static void json_operators(JsonWriter *w, const PteMethod *m, const MethodFigure
 static void json_constants_of(JsonWriter *w, const PteMethod *m) {
   if (m->input_count || m->instruction_count)
     return;
-  json_key(w, "constants");
-  json_open_array(w);
+  json_named_array(w, "constants");
   for (uint32_t i = 0; i < m->output_count; i++) {
     const PteValue *v = &m->values[m->outputs[i]];
     switch (v->kind) {
@@ -239,8 +221,7 @@ static void json_method(JsonWriter *w, const PteProgram *p, const PteMethod *m,
   json_constants_of(w, m);
   json_states(w, m);
   json_named_uint(w, "values", m->value_count);
-  json_key(w, "instructions");
-  json_open_object(w);
+  json_named_object(w, "instructions");
   json_named_uint(w, "count", m->instruction_count);
   for (PteInstructionKind k = PTE_KERNEL_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
     json_named_uint(w, inspect_instruction_names[k], f.kinds[k]);
@@ -256,18 +237,14 @@ static void json_file(JsonWriter *w, const PteProgram *p) {
   json_named_uint(w, "file_bytes", p->file.size);
   json_named_uint(w, "program_bytes", p->program_size);
   json_named_uint(w, "version", p->version);
-  json_key(w, "extended_header");
-  json_bool(w, p->has_header);
-  json_key(w, "segments");
-  json_open_array(w);
+  json_named_bool(w, "extended_header", p->has_header);
+  json_named_array(w, "segments");
   for (uint32_t i = 0; i < p->segment_count; i++) {
     json_open_object(w);
     json_named_uint(w, "offset", p->segments[i].offset);
     json_named_uint(w, "bytes", p->segments[i].size);
-    json_key(w, "constants");
-    json_bool(w, i == p->constant_segment);
-    json_key(w, "states");
-    json_bool(w, i == p->initial_segment);
+    json_named_bool(w, "constants", i == p->constant_segment);
+    json_named_bool(w, "states", i == p->initial_segment);
     json_close_object(w);
   }
   json_close_array(w);
@@ -275,22 +252,19 @@ static void json_file(JsonWriter *w, const PteProgram *p) {
 
 static void json_constants(JsonWriter *w, const PteProgram *p, Arena *arena) {
   ProgramFigures f = program_figures(p, arena);
-  json_key(w, "constants");
-  json_open_object(w);
+  json_named_object(w, "constants");
   json_named_uint(w, "tensors", f.constant_tensors);
   json_named_uint(w, "bytes", f.constant_bytes);
   json_named_uint(w, "unique", f.unique_constants);
   json_named_uint(w, "unique_bytes", f.unique_bytes);
   json_close_object(w);
-  json_key(w, "libraries");
-  json_open_array(w);
+  json_named_array(w, "libraries");
   const char *names[MAX_LIBRARIES];
   uint32_t count = program_libraries(p, names);
   for (uint32_t i = 0; i < count; i++)
     json_string(w, sv_from(names[i]));
   json_close_array(w);
-  json_key(w, "named_data");
-  json_open_array(w);
+  json_named_array(w, "named_data");
   for (uint32_t i = 0; i < p->named_data_count; i++)
     json_string(w, p->named_data[i]);
   json_close_array(w);
@@ -298,15 +272,13 @@ static void json_constants(JsonWriter *w, const PteProgram *p, Arena *arena) {
 
 void pte_inspect_json(const PteProgram *p, StrBuf *out) {
   uint64_t budget = pte_code_budget(p);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   JsonWriter w;
   json_init(&w, out, true);
   json_open_object(&w);
   json_file(&w, p);
   json_constants(&w, p, &arena);
-  json_key(&w, "methods");
-  json_open_array(&w);
+  json_named_array(&w, "methods");
   const MethodDims *dims = program_dims(p, &arena);
   for (uint32_t i = 0; i < p->method_count; i++)
     json_method(&w, p, &p->methods[i], &dims[i], &budget, &arena);

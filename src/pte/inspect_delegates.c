@@ -18,8 +18,7 @@ const char *inspect_delegate(const PteProgram *p, const PteDelegate *d, uint64_t
 
 DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t budget) {
   DelegateTotals t = {0};
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     DelegateFigures f;
     t.code = work_plus(t.code, m->delegates[i].size);
@@ -47,8 +46,7 @@ static void text_figures(StrBuf *out, const DelegateFigures *f) {
   if (f->byte_nodes)
     strbuf_printf(out, "    on 8 bits: %llu of the nodes\n", (unsigned long long)f->byte_nodes);
   for (uint32_t kind = 0; kind < DELEGATE_MOVES && f->transposes; kind++) {
-    StrBuf line;
-    strbuf_init(&line);
+    StrBuf line = {0};
     if (delegate_print_transposes(&line, f->transposes, f->transpose_count, kind))
       strbuf_printf(out, "    transposes: %s\n", strbuf_cstr(&line));
     strbuf_release(&line);
@@ -91,11 +89,9 @@ static void text_specs(StrBuf *out, const PteDelegate *d) {
 
 static void json_specs(JsonWriter *w, const PteDelegate *d) {
   json_named_uint(w, "compile_specs", d->spec_count);
-  json_key(w, "specs");
-  json_open_array(w);
+  json_named_array(w, "specs");
   for (uint32_t i = 0; i < d->spec_count && i < SPECS_SHOWN; i++) {
-    StrBuf value;
-    strbuf_init(&value);
+    StrBuf value = {0};
     append_value(&value, &d->specs[i]);
     json_open_object(w);
     json_named_string(w, "key", d->specs[i].key);
@@ -110,8 +106,7 @@ static void json_specs(JsonWriter *w, const PteDelegate *d) {
 
 void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
                     uint64_t *budget) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     const PteDelegate *d = &m->delegates[i];
     DelegateFigures figures;
@@ -144,8 +139,7 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   json_named_uint(w, "multiply_adds", f->work);
   json_named_uint(w, "packed_bytes_estimate", f->packed);
   json_named_uint(w, "workspace_bytes_estimate", f->workspace);
-  json_key(w, "kinds");
-  json_open_array(w);
+  json_named_array(w, "kinds");
   for (uint32_t i = 0; i < f->kind_count; i++) {
     json_open_object(w);
     json_named_string(w, "name", sv_from(f->nodes[i].what));
@@ -158,10 +152,8 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
 
 void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
                     uint64_t *budget) {
-  Arena arena;
-  arena_init(&arena);
-  json_key(w, "delegates");
-  json_open_array(w);
+  Arena arena = {0};
+  json_named_array(w, "delegates");
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     const PteDelegate *d = &m->delegates[i];
     DelegateFigures figures;

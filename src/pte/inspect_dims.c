@@ -6,7 +6,6 @@
  * the shape rules found tie them to it; a size that breaks a constraint is left out, and with it
  * dims that can only have one size. A size that is known only while running counts with its bound.
  */
-#include "ir/op.h"
 #include "ir/solve.h"
 #include "pte/inspect_internal.h"
 #include "pte/read.h"
@@ -146,8 +145,7 @@ static uint64_t peak_at(DimReader *r) {
     r->copy[i] = r->spans.spans[i];
     r->copy[i].size = bytes_at(r, r->copy[i].value);
   }
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   PteSpans spans = r->spans;
   spans.spans = r->copy;
   uint64_t peak = spans_live_peak(spans, &arena);
@@ -339,7 +337,6 @@ static void read_dims(const PteProgram *p, Arena *arena, MethodDims *out) {
     for (uint32_t i = 0; i < p->method_count; i++) {
       DimReader r = {
           .m = &p->methods[i], .g = file.methods[i], .latest = file.latest[i], .arena = arena};
-      arena_init(&r.scratch);
       if (out[i].dynamic)
         method_dims(&r, &out[i]);
       arena_release(&r.scratch);

@@ -99,8 +99,7 @@ PteMemory pte_method_memory(const PteMethod *m) {
   for (uint32_t i = 1; i < m->arena_count; i++)
     if (!add_u64(memory.arena, m->arena_sizes[i], &memory.arena))
       memory.arena = UINT64_MAX;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   memory.live_peak = spans_live_peak(method_spans(m, &arena), &arena);
   arena_release(&arena);
   return memory;

@@ -44,9 +44,7 @@ void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges
 static void text_name(StrBuf *out, const PteValue *v) {
   if (v->kind != PTE_TENSOR || !v->tensor->name.size)
     return;
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, v->tensor->name);
-  strbuf_append(out, SV("' "));
+  strbuf_append_within(out, "'", v->tensor->name, "' ");
 }
 
 static void text_rest(StrBuf *out, const char *what, uint32_t count, uint32_t shown) {
@@ -90,9 +88,7 @@ static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory, Deleg
   for (uint32_t i = 1; i < m->arena_count; i++) {
     strbuf_printf(out, "  arena %u", i);
     if (i <= m->bank_count) {
-      strbuf_append(out, SV(" '"));
-      strbuf_append_printable(out, m->banks[i - 1].name);
-      strbuf_append_char(out, '\'');
+      strbuf_append_within(out, " '", m->banks[i - 1].name, "'");
     }
     strbuf_append(out, SV(": "));
     inspect_append_bytes(out, m->arena_sizes[i]);
@@ -314,8 +310,7 @@ static void text_file(StrBuf *out, const PteProgram *p, Arena *arena) {
 
 void pte_inspect_text(const PteProgram *p, bool all, StrBuf *out) {
   uint64_t budget = pte_code_budget(p);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   text_file(out, p, &arena);
   if (all)
     text_segments(out, p);

@@ -21,16 +21,15 @@ static StrView kept(Arena *arena, StrView text) {
 }
 
 static void pair_add(PairSet *s, StrView first, StrView second) {
-  StrBuf key;
+  StrBuf key = {0};
   uint32_t *slot;
-  strbuf_init(&key);
   strbuf_append(&key, first);
   strbuf_append_char(&key, '\0');
   strbuf_append(&key, second);
   if (keymap_get(&s->seen, strbuf_cstr(&key), (uint32_t)key.size, &slot) == 0) {
     *slot = 1;
-    s->pairs = pool_reserve(s->pairs, &s->capacity, (uint64_t)s->count + 1, sizeof *s->pairs);
-    s->pairs[s->count++] = (Pair){kept(s->seen.arena, first), kept(s->seen.arena, second)};
+    POOL_PUSH(s->pairs, s->count, s->capacity,
+              (Pair){kept(s->seen.arena, first), kept(s->seen.arena, second)});
   }
   strbuf_release(&key);
 }
@@ -76,7 +75,7 @@ static uint32_t pair_group(const PairSet *s, uint32_t begin) {
 /* --- collecting --- */
 
 void kernel_list_init(KernelList *l) {
-  arena_init(&l->arena);
+  *l = (KernelList){0};
   l->operators = l->keys = l->dtypes = l->backends = pair_set(&l->arena);
 }
 
@@ -121,8 +120,7 @@ static void add_call(KernelList *l, const PteMethod *m, const PteInstruction *ca
 }
 
 static void add_method(KernelList *l, const PteMethod *m, StrView path) {
-  StrBuf key;
-  strbuf_init(&key);
+  StrBuf key = {0};
   for (uint32_t i = 0; i < m->operator_count; i++)
     pair_add(&l->operators, m->operators[i], path);
   for (uint32_t i = 0; i < m->delegate_count; i++)

@@ -106,9 +106,8 @@ void plan_add_call(PlanWriter *p, PteInstructionKind kind, int32_t index, const 
   FbRef table = plan_instruction(p, kind, fb_table_end(p->b));
   p->figures->kernel_calls += kind == PTE_KERNEL_CALL;
   p->figures->delegate_calls += kind == PTE_DELEGATE_CALL;
-  p->instructions = pool_reserve(p->instructions, &p->instruction_capacity,
-                                 (uint64_t)p->instruction_count + 1, sizeof *p->instructions);
-  p->instructions[p->instruction_count++] = (PlanInstruction){.node = p->node, .table = table};
+  POOL_PUSH(p->instructions, p->instruction_count, p->instruction_capacity,
+            (PlanInstruction){.node = p->node, .table = table});
 }
 
 void plan_call(PlanWriter *p, OpId op, const int32_t *args, uint32_t count) {
@@ -197,9 +196,7 @@ static void write_states(PlanWriter *p) {
 /* What the format has no fields for: the ranges of dims (ranges.h), the names of banks (banks.h).
  */
 static FbRef write_container(PlanWriter *p) {
-  StrBuf ranges, banks;
-  strbuf_init(&ranges);
-  strbuf_init(&banks);
+  StrBuf ranges = {0}, banks = {0};
   ranges_print(p->g, &ranges);
   banks_print(p->g, &banks);
   FbRef container = 0;

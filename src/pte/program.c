@@ -270,7 +270,6 @@ uint32_t pte_find_method(const PteProgram *p, StrView name) {
 
 Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path) {
   *p = (PteProgram){.sink = sink};
-  arena_init(&p->arena);
   Status status = file_map(&p->file, &p->arena, sink, path);
   if (status != STATUS_OK) {
     arena_release(&p->arena);
@@ -282,7 +281,6 @@ Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path) {
 Status pte_program_open_bytes(PteProgram *p, DiagSink *sink, const char *name, const uint8_t *data,
                               uint64_t size) {
   *p = (PteProgram){.sink = sink};
-  arena_init(&p->arena);
   p->file = (MappedFile){
       .data = data, .size = size, .fd = -1, .path = arena_strdup(&p->arena, sv_from(name))};
   return finish_open(p);

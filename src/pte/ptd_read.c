@@ -140,7 +140,6 @@ static Status read_file(PtdReader *r) {
 
 Status ptd_open(PtdFile *p, DiagSink *sink, uint64_t seed, const char *path) {
   *p = (PtdFile){.file = {.fd = -1}};
-  arena_init(&p->arena);
   p->keys = keymap_make(&p->arena, seed);
   Status status = file_map(&p->file, &p->arena, sink, path);
   if (status != STATUS_OK) {

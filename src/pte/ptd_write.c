@@ -46,8 +46,7 @@ NameId ptd_writer_add(PtdWriter *w, uint32_t item, const Type *t, NameId name) {
     return w->tensors[known - 1].key;
   *slot = w->count + 1;
   tensor.key = free_key(w, name);
-  w->tensors = pool_reserve(w->tensors, &w->capacity, (uint64_t)w->count + 1, sizeof *w->tensors);
-  w->tensors[w->count++] = tensor;
+  POOL_PUSH(w->tensors, w->count, w->capacity, tensor);
   return tensor.key;
 }
 

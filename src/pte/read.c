@@ -70,8 +70,7 @@ static Status check_result(MethodReader *r, uint32_t index, ValueId v) {
     same = type_bytes_upper(r->g, rule) <= t->bytes;
   if (same)
     return STATUS_OK;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   type_print(r->g, rule, &text);
   Status status = read_error(r, DIAG_PTE_FIELD,
                              "value %u has another type or shape than the operator's result, %s",
@@ -415,8 +414,7 @@ static Status read_graph(MethodReader *r) {
 
 static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m, PtdFile *external,
                           ValueId *latest, uint64_t *code_budget, Graph **out) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   MethodReader r = {.p = p,
                     .m = m,
                     .g = *out = graph_new(ctx, m->name),

@@ -168,14 +168,13 @@ void read_note(MethodReader *r, uint32_t index, const PteTensor *place, bool is_
     bitset_remove(&r->lost, index);
   if (!r->depth)
     return;
-  r->journal = pool_reserve(r->journal, &r->journal_capacity, (uint64_t)r->journal_count + 1,
-                            sizeof *r->journal);
-  r->journal[r->journal_count++] = (JournalEntry){.index = index,
-                                                  .is_write = is_write,
-                                                  .current = r->current[index],
-                                                  .base = r->base[index],
-                                                  .place = place,
-                                                  .at_place = place ? *read_place(r, place) : 0};
+  POOL_PUSH(r->journal, r->journal_count, r->journal_capacity,
+            (JournalEntry){.index = index,
+                           .is_write = is_write,
+                           .current = r->current[index],
+                           .base = r->base[index],
+                           .place = place,
+                           .at_place = place ? *read_place(r, place) : 0});
 }
 
 /* Ends a region that began when the journal had `mark` entries: gives what it has written, and puts

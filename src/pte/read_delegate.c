@@ -87,8 +87,7 @@ static Status charge_code(MethodReader *r, uint64_t size) {
 
 static Status find_named(MethodReader *r, const PteDelegate *delegate, const DelegateNeeds *needs,
                          CallData *out) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   Status status = STATUS_OK;
   if (!r->named_values)
     index_named_data(r);
@@ -159,8 +158,7 @@ static ValueId blob_constant(MethodReader *r, const PteDelegate *delegate) {
 
 /* As the argument of the node. */
 static Status read_specs(MethodReader *r, const PteDelegate *delegate, ArgIn *out) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < delegate->spec_count && status == STATUS_OK; i++) {
     const PteSpec *spec = &delegate->specs[i];

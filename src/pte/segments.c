@@ -15,9 +15,7 @@ void segments_release(SegmentList *list) { xfree(list->items); }
 
 /* Returns the number of items. */
 static uint32_t append(SegmentList *list, Segment segment) {
-  list->items =
-      pool_reserve(list->items, &list->capacity, (uint64_t)list->count + 1, sizeof *list->items);
-  list->items[list->count++] = segment;
+  POOL_PUSH(list->items, list->count, list->capacity, segment);
   return list->count;
 }
 

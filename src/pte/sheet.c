@@ -46,8 +46,7 @@ static void add_values(Filler *f, const char *what, const PteMethod *m, const in
                        uint32_t value_count, PteRange *const *ranges) {
   for (uint32_t i = 0; i < value_count; i++) {
     const PteValue *v = &m->values[indices[i]];
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     if (v->kind == PTE_TENSOR && v->tensor->name.size) {
       strbuf_append_char(&text, '\'');
       strbuf_append(&text, v->tensor->name);
@@ -60,10 +59,9 @@ static void add_values(Filler *f, const char *what, const PteMethod *m, const in
 
 static void add_states(Filler *f, const PteMethod *m) {
   for (uint32_t i = 0; i < m->value_count; i++) {
-    StrBuf text;
+    StrBuf text = {0};
     if (!inspect_is_state(&m->values[i]))
       continue;
-    strbuf_init(&text);
     inspect_append_value(&text, &m->values[i], NULL);
     add_text(f, FACTS_INTERFACE,
              arena_printf(f->arena, "state '" SV_FMT "'", SV_ARG(m->values[i].tensor->name)),
@@ -121,8 +119,7 @@ static void add_method(Filler *f, const PteMethod *m, const MethodDims *dims,
   const ConstantMethod *constant = read_constant_method(f->p, m, f->arena);
   f->method = m->name;
   if (constant) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     constant_method_print(constant, &text);
     add_text(f, FACTS_INTERFACE, "value", &text);
     return;
@@ -166,8 +163,7 @@ static void add_size(Filler *f, const PteSize *size) {
 /* A named one as it is, others by their type. */
 static void add_constant(Filler *f, const PteValue *v) {
   const PteTensor *t = v->tensor;
-  StrBuf type;
-  strbuf_init(&type);
+  StrBuf type = {0};
   inspect_append_value(&type, v, NULL);
   StrView text = {strbuf_cstr(&type), type.size};
   f->method = SV("");
@@ -215,8 +211,7 @@ static void add_constants(Filler *f) {
 
 void pte_sheet(const PteProgram *p, Sheet *sheet) {
   uint64_t budget = pte_code_budget(p);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Filler f = {.p = p, .sheet = sheet, .arena = &arena, .sums = {.arena = &arena}};
   PteSize size = pte_size(p, NULL, &arena);
   const MethodDims *dims = program_dims(p, &arena);

@@ -34,8 +34,7 @@ const char *pte_part_name(PtePartKind kind) {
 static void add_part(Sizer *s, PtePart part) {
   if (part.bytes == 0)
     return;
-  s->parts = arena_push(s->arena, s->parts, s->count, sizeof *s->parts);
-  s->parts[s->count++] = part;
+  ARENA_PUSH(s->arena, s->parts, s->count, part);
 }
 
 /* --- names --- */
@@ -63,8 +62,7 @@ static StrView position_name(const Sizer *s, uint32_t method, uint32_t position)
 }
 
 static StrView type_text(Arena *arena, const PteValue *v) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   inspect_append_value(&text, v, NULL);
   return strbuf_keep(&text, arena);
 }

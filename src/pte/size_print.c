@@ -67,9 +67,7 @@ static void text_arena(StrBuf *out, const PteArena *a, bool all) {
   uint32_t shown = all || a->live_count < MAX_LIVE ? a->live_count : MAX_LIVE;
   strbuf_printf(out, "  arena %u", a->id);
   if (a->bank) {
-    strbuf_append(out, SV(" '"));
-    strbuf_append_printable(out, a->bank->name);
-    strbuf_append_char(out, '\'');
+    strbuf_append_within(out, " '", a->bank->name, "'");
   }
   strbuf_append(out, SV(": "));
   inspect_append_bytes(out, a->bytes);
@@ -104,17 +102,13 @@ static void text_allocations(StrBuf *out, const PteMethodSize *m) {
 }
 
 void pte_size_text(const PteProgram *p, const PteSize *size, bool all, StrBuf *out) {
-  strbuf_append(out, SV("file: "));
-  strbuf_append_printable(out, sv_from(p->file.path));
-  strbuf_append_char(out, '\n');
+  strbuf_append_within(out, "file: ", sv_from(p->file.path), "\n");
   text_flash(out, p, size, all);
   for (uint32_t i = 0; i < size->method_count; i++) {
     const PteMethodSize *m = &size->methods[i];
     if (!m->arena_count && !m->packed && !m->workspace && !m->unknown)
       continue;
-    strbuf_append(out, SV("SRAM of method '"));
-    strbuf_append_printable(out, m->name);
-    strbuf_append(out, SV("'\n"));
+    strbuf_append_within(out, "SRAM of method '", m->name, "'\n");
     for (uint32_t k = 0; k < m->arena_count; k++)
       text_arena(out, &m->arenas[k], all);
     text_allocations(out, m);
@@ -139,8 +133,7 @@ static void json_layer(JsonWriter *w, const PteProgram *p, const PteLayer *layer
   uint32_t method = layer->parts->method; /* 0 of a program without methods, too */
   json_named_string(w, "method", method < p->method_count ? p->methods[method].name : SV(""));
   json_named_uint(w, "bytes", layer->bytes);
-  json_key(w, "parts");
-  json_open_array(w);
+  json_named_array(w, "parts");
   for (uint32_t i = 0; i < layer->count; i++)
     json_place(w, layer->parts[i].what, layer->parts[i].offset, layer->parts[i].bytes);
   json_close_array(w);
@@ -151,14 +144,12 @@ static void json_flash(JsonWriter *w, const PteProgram *p, const PteSize *size) 
   static const char *const keys[] = {"program_bytes",       "constant_bytes",      "state_bytes",
                                      "delegate_code_bytes", "delegate_data_bytes", "unused_bytes",
                                      "padding_bytes"};
-  json_key(w, "flash");
-  json_open_object(w);
+  json_named_object(w, "flash");
   json_named_uint(w, "bytes", p->file.size);
   for (PtePartKind k = 0; k < PTE_PART_KINDS; k++)
     json_named_uint(w, keys[k], size->totals[k]);
   json_named_uint(w, "external_bytes", size->external);
-  json_key(w, "layers");
-  json_open_array(w);
+  json_named_array(w, "layers");
   for (uint32_t i = 0; i < size->layer_count; i++)
     if (is_layer(&size->layers[i]))
       json_layer(w, p, &size->layers[i]);
@@ -176,8 +167,7 @@ static void json_arena(JsonWriter *w, const PteArena *a) {
   json_named_uint(w, "bytes", a->bytes);
   json_named_uint(w, "peak_bytes", a->peak);
   json_named_string(w, "peak_at", a->live_count ? a->at : SV(""));
-  json_key(w, "tensors");
-  json_open_array(w);
+  json_named_array(w, "tensors");
   for (uint32_t i = 0; i < a->live_count; i++)
     json_place(w, a->live[i].name, a->live[i].offset, a->live[i].bytes);
   json_close_array(w);
@@ -187,14 +177,12 @@ static void json_arena(JsonWriter *w, const PteArena *a) {
 void pte_size_json(const PteProgram *p, const PteSize *size, JsonWriter *w) {
   json_named_string(w, "file", sv_from(p->file.path));
   json_flash(w, p, size);
-  json_key(w, "methods");
-  json_open_array(w);
+  json_named_array(w, "methods");
   for (uint32_t i = 0; i < size->method_count; i++) {
     const PteMethodSize *m = &size->methods[i];
     json_open_object(w);
     json_named_string(w, "name", m->name);
-    json_key(w, "arenas");
-    json_open_array(w);
+    json_named_array(w, "arenas");
     for (uint32_t k = 0; k < m->arena_count; k++)
       json_arena(w, &m->arenas[k]);
     json_close_array(w);

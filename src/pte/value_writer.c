@@ -223,8 +223,7 @@ int32_t write_int(ValueWriter *w, SymInt value) {
   uint32_t *slot;
   uint32_t found = keymap_get(&w->expressions, &value, sizeof value, &slot);
   if (!found) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     sym_print(&w->g->syms, value, &text);
     BUG("no value computes '%s' before it is used", strbuf_cstr(&text));
   }

@@ -26,9 +26,8 @@ enum {
 /* label: the array it is about; NULL: the archive. */
 static Status report(DiagSink *sink, DiagCode code, const char *path, const char *label,
                      const char *format, va_list args) {
-  StrBuf text;
+  StrBuf text = {0};
   DiagPlace place = DIAG_NOWHERE;
-  strbuf_init(&text);
   if (label)
     strbuf_printf(&text, "array '%s' ", label);
   strbuf_vprintf(&text, format, args);

@@ -39,8 +39,7 @@ typedef struct Worker {
 /* --- sums --- */
 
 static bool same_shape(const Tensor *a, const Tensor *b) {
-  return a->rank == b->rank &&
-         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+  return dims_same(a->dims, a->rank, b->dims, b->rank);
 }
 
 static void add_element(CompareSums *sums, double x, double y) {
@@ -176,7 +175,6 @@ static void finish_sample(Worker *w) {
 static void run_samples(void *user) {
   Worker *w = user;
   diag_sink_init_silent(&w->sink);
-  arena_init(&w->arena);
   while (w->status == STATUS_OK && take_sample(w)) {
     w->status = run_sample(w, &w->sink);
     finish_sample(w);
@@ -245,8 +243,7 @@ static void make_tables(Comparison *o, Arena *arena) {
 }
 
 Status compare_run(Compare *c, DataSet *set, ObserveProgress *progress, DiagSink *sink) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Comparison o = {.c = c, .set = set, .sink = sink, .progress = progress};
   uint64_t samples = dataset_count(set);
   unsigned workers = parallel_threads();

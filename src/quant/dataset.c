@@ -9,7 +9,6 @@
 #include "ir/text.h"
 #include "quant/archive.h"
 #include "quant/dataset_files.h"
-#include "support/text.h"
 
 enum { SAMPLE_MAX = INT32_MAX };
 #define NO_ITEM UINT32_MAX
@@ -127,9 +126,7 @@ static bool rows_left(const DataSet *s, uint32_t i, const NpyHead *head, int64_t
 }
 
 static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCode code) {
-  StrBuf have, want;
-  strbuf_init(&have);
-  strbuf_init(&want);
+  StrBuf have = {0}, want = {0};
   append_dims(&have, &r->head);
   type_print(s->g, input_type(s, i), &want);
   int64_t rows;
@@ -269,9 +266,7 @@ static Status open_item(DataSet *s, uint32_t index, uint64_t *samples) {
 /* --- files --- */
 
 static void add_item(DataSet *s, const char *const *paths, bool each) {
-  s->items =
-      pool_reserve(s->items, &s->item_capacity, (uint64_t)s->item_count + 1, sizeof *s->items);
-  s->items[s->item_count++] = (Item){.paths = paths, .each = each};
+  POOL_PUSH(s->items, s->item_count, s->item_capacity, (Item){.paths = paths, .each = each});
 }
 
 static void add_file(DataSet *s, const char *path) {
@@ -363,8 +358,6 @@ Status dataset_open(DataSet **out, const Graph *g, const char *path, DataShard s
                     DiagSink *sink) {
   DataSet *s = xrealloc(NULL, sizeof *s);
   *s = (DataSet){.g = g, .sink = sink, .shard = shard, .next = shard.index, .open_item = NO_ITEM};
-  arena_init(&s->arena);
-  arena_init(&s->open_arena);
   s->path = arena_strdup(&s->arena, sv_from(path));
   s->readers = ARENA_ARRAY(&s->arena, Reader, g->input_count + 1);
   for (uint32_t i = 0; i < g->input_count; i++)

@@ -36,9 +36,7 @@ Status folder_list(const char *path, Arena *arena, DiagSink *sink, FolderNames *
                                                            : NULL;
     if (!names || name.data[0] == '.')
       continue;
-    names->names = pool_reserve(names->names, &names->capacity, (uint64_t)names->count + 1,
-                                sizeof *names->names);
-    names->names[names->count++] = arena_strdup(arena, name);
+    POOL_PUSH(names->names, names->count, names->capacity, arena_strdup(arena, name));
   }
   close_folder(hold);
   xfree(hold);

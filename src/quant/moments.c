@@ -70,9 +70,7 @@ static Status run_all(DataSet *set, MadeSamples *made, DiagSink *sink, Collectio
 
 Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet *set,
                    DiagSink *sink) {
-  Arena arena, sample;
-  arena_init(&arena);
-  arena_init(&sample);
+  Arena arena = {0}, sample = {0};
   uint32_t *index = ARENA_ARRAY(&arena, uint32_t, g->value_count);
   for (uint32_t i = 0; i < count; i++)
     index[list[i].value] = i + 1;

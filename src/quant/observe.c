@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 
 #include "interp/interp.h"
-#include "ir/op.h"
 #include "support/parallel.h"
 
 enum { LOCKS = 64 };
@@ -76,7 +75,7 @@ static uint32_t channels_of(const Graph *g, ValueId v) {
 
 static void take_values(Worker *w, Stats *stats, pthread_mutex_t *lock, const Tensor *t) {
   const float *values = t->data;
-  uint64_t count = (uint64_t)tensor_numel(t), inner = 1, at = 0;
+  uint64_t count = (uint64_t)tensor_numel(t), at = 0;
   if (count <= STATS_FEW) {
     memory_lock(lock);
     stats_add(stats, w->scratch, values, count);
@@ -93,10 +92,9 @@ static void take_values(Worker *w, Stats *stats, pthread_mutex_t *lock, const Te
   }
   if (stats->channels == 0 || t->rank < 2 || t->dims[1] != stats->channels)
     return;
-  for (uint32_t d = 2; d < t->rank; d++)
-    inner *= (uint64_t)t->dims[d];
   memory_lock(lock);
-  stats_add_channels(stats, values, (uint64_t)t->dims[0], inner);
+  stats_add_channels(stats, values, (uint64_t)t->dims[0],
+                     (uint64_t)dims_count(t->dims, 2, t->rank));
   memory_unlock(lock);
 }
 
@@ -157,7 +155,6 @@ static void work(void *user, size_t begin, size_t end) {
     w->o = o;
     w->scratch = stats_scratch_new();
     diag_sink_init_silent(&w->sink);
-    arena_init(&w->arena);
     while (w->status == STATUS_OK && take_sample(w)) {
       w->status = interp_watch(o->g, w->inputs, o->g->input_count, &w->sink, watch, w);
       count_done(o);
@@ -186,8 +183,7 @@ static Status report_failure(Observation *o, unsigned workers) {
 
 Status observe(Graph *g, const ValueId *values, uint32_t count, DataSet *set, Stats *stats,
                ObserveProgress *progress, DiagSink *sink) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Observation o = {.g = g, .set = set, .sink = sink, .stats = stats, .progress = progress};
   uint64_t samples = dataset_count(set);
   unsigned workers = parallel_threads();

@@ -301,8 +301,7 @@ Range stats_range(const Stats *stats, const RangeOptions *options) {
   }
   if (full.low == full.high)
     return full;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   switch (options->method) {
   case RANGE_MINMAX:
     break;

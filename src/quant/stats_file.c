@@ -110,11 +110,9 @@ static void print_entry(StrBuf *out, const StatsEntry *e) {
 }
 
 Status stats_write(const StatsFile *file, DiagSink *sink, const char *path) {
-  Arena arena;
+  Arena arena = {0};
   AtomicFile out;
-  StrBuf text;
-  arena_init(&arena);
-  strbuf_init(&text);
+  StrBuf text = {0};
   const StatsHead *h = &file->head;
   strbuf_printf(&text, MAGIC "\nmodel %s\ndata %016" PRIx64 "\nsamples %" PRIu64 " %" PRIu64 "\n",
                 h->model, h->data, h->total, h->counted);
@@ -271,8 +269,7 @@ static bool read_stats(StatsReader *r, Stats *s) {
 }
 
 static bool read_value(StatsReader *r, StatsFile *file, uint32_t *capacity) {
-  StrBuf name;
-  strbuf_init(&name);
+  StrBuf name = {0};
   if (file->count == *capacity) {
     uint32_t more = *capacity ? 2 * *capacity : 64;
     file->entries = arena_grow(&file->arena, file->entries, *capacity * sizeof *file->entries,
@@ -303,7 +300,6 @@ static bool read_file(StatsReader *r, StatsFile *file) {
 Status stats_read(StatsFile *file, DiagSink *sink, const char *path) {
   MappedFile mapped;
   *file = (StatsFile){0};
-  arena_init(&file->arena);
   Status status = file_map(&mapped, &file->arena, sink, path);
   if (status == STATUS_OK) {
     const char *text = (const char *)mapped.data;
@@ -433,10 +429,9 @@ static Status check_head(const StatsFile *file, const char *hash, const char *pa
 
 Status stats_match(const StatsFile *file, const Graph *g, const char *hash, const ValueId *values,
                    uint32_t count, const Stats **out, const char *path, DiagSink *sink) {
-  Arena arena;
+  Arena arena = {0};
   Intern names;
   TRY(check_head(file, hash, path, sink));
-  arena_init(&arena);
   intern_init(&names);
   uint32_t all_count, *entry = ARENA_ARRAY(&arena, uint32_t, (size_t)file->count + 1);
   for (uint32_t i = 0; i < file->count; i++)

@@ -90,8 +90,7 @@ static void watch(void *user, ValueId v, Tensor *t) {
 
 static Status run_sample(const Trials *t, Sample *s, DiagSink *sink) {
   const Graph *g = t->g;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Run run = {.t = t, .arena = &arena, .outputs = ARENA_ARRAY(&arena, Tensor, t->output_count + 1)};
   Status status = interp_watch(g, s->inputs, g->input_count, sink, watch, &run);
   for (uint32_t k = 0; k < t->count && status == STATUS_OK; k++) {
@@ -159,8 +158,7 @@ static void add_noise(Trials *t) {
 }
 
 Status trial_run(const Graph *g, Trial *trials, uint32_t count, DataSet *set, DiagSink *sink) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Trials t = {.g = g, .list = trials, .count = count, .output_count = graph_output_count(g)};
   make_tables(&t, &arena);
   Status status = read_samples(&t, set, &arena);

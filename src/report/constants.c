@@ -123,8 +123,7 @@ void report_constants(JsonWriter *w, const ReportMethod *m, const Graph *g, Aren
   Seen seen = {.values = ARENA_ARRAY(scratch, bool, (size_t)g->value_count + 1)};
   const uint32_t *delegates = delegate_numbers(g, scratch, NULL);
   intern_init(&seen.keys);
-  json_key(w, "constants");
-  json_open_array(w);
+  json_named_array(w, "constants");
   for (FOR_NODES(g, n))
     if (delegates[n])
       write_delegate_constants(w, g, n, delegates[n], &seen, &users);
@@ -137,8 +136,7 @@ void report_constants(JsonWriter *w, const ReportMethod *m, const Graph *g, Aren
 /* --- delegates --- */
 
 static void write_kinds(JsonWriter *w, const DelegateFigures *f) {
-  json_key(w, "kinds");
-  json_open_array(w);
+  json_named_array(w, "kinds");
   for (uint32_t i = 0; i < f->kind_count; i++) {
     json_open_object(w);
     json_named_string(w, "what", sv_from(f->nodes[i].what));
@@ -178,8 +176,7 @@ void report_delegates(JsonWriter *w, const Graph *g, Arena *scratch) {
   uint32_t *calls = ARENA_ARRAY(scratch, uint32_t, (size_t)count + 1);
   for (FOR_NODES(g, n))
     calls[delegates[n]]++;
-  json_key(w, "delegates");
-  json_open_array(w);
+  json_named_array(w, "delegates");
   for (FOR_NODES(g, n)) {
     if (delegates[n] > written) {
       write_delegate(w, g, n, node, calls[delegates[n]], scratch);

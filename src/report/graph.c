@@ -24,8 +24,7 @@ static void append_tensor(const Graph *g, const Type *t, StrBuf *out) {
 }
 
 void report_type(JsonWriter *w, const Graph *g, const Type *t) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (t->kind == TYPE_TENSOR)
     append_tensor(g, t, &text);
   else
@@ -91,8 +90,7 @@ static void write_args(JsonWriter *w, const Graph *g, NodeId n, StrBuf *text) {
     memcpy(name, schema->args[i].name.data, schema->args[i].name.size);
     name[schema->args[i].name.size] = '\0';
     if (!any) {
-      json_key(w, "args");
-      json_open_object(w);
+      json_named_object(w, "args");
     }
     any = true;
     json_named_string(w, name, (StrView){text->data, text->size});
@@ -123,8 +121,7 @@ static void write_inputs(JsonWriter *w, const Graph *g, const Numbers *numbers, 
     if (!v || value_is_const(g, v))
       continue;
     if (!any) {
-      json_key(w, "in");
-      json_open_array(w);
+      json_named_array(w, "in");
     }
     any = true;
     json_uint(w, number_of(g, numbers, v));
@@ -150,8 +147,7 @@ static void write_weights(JsonWriter *w, const Graph *g, NodeId n) {
     if (!v || !value_is_const(g, v))
       continue;
     if (!any) {
-      json_key(w, "weights");
-      json_open_array(w);
+      json_named_array(w, "weights");
     }
     any = true;
     write_weight(w, g, v);
@@ -164,8 +160,7 @@ static void write_results(JsonWriter *w, const Graph *g, NodeId n) {
   const Node *node = node_cget(g, n);
   if (!node->result_count)
     return;
-  json_key(w, "out");
-  json_open_array(w);
+  json_named_array(w, "out");
   for (uint32_t i = 0; i < node->result_count; i++)
     report_type(w, g, value_type(g, node_result(g, n, i)));
   json_close_array(w);
@@ -195,8 +190,7 @@ static void write_source(JsonWriter *w, const Graph *g, const char *op, ValueId 
   json_open_object(w);
   json_named_string(w, "op", sv_from(op));
   report_name(w, "name", g, value_cget(g, v)->name);
-  json_key(w, "out");
-  json_open_array(w);
+  json_named_array(w, "out");
   report_type(w, g, value_type(g, v));
   json_close_array(w);
   json_close_object(w);
@@ -208,13 +202,11 @@ static void write_output(JsonWriter *w, const Graph *g, const Numbers *numbers, 
   json_named_string(w, "op", SV("output"));
   report_name(w, "name", g, graph_output_name(g, i));
   if (!value_is_const(g, v)) {
-    json_key(w, "in");
-    json_open_array(w);
+    json_named_array(w, "in");
     json_uint(w, number_of(g, numbers, v));
     json_close_array(w);
   }
-  json_key(w, "out");
-  json_open_array(w);
+  json_named_array(w, "out");
   report_type(w, g, value_type(g, v));
   json_close_array(w);
   json_close_object(w);
@@ -223,9 +215,7 @@ static void write_output(JsonWriter *w, const Graph *g, const Numbers *numbers, 
 void report_nodes(JsonWriter *w, const Graph *g) {
   Numbers numbers = {.delegate = NULL};
   uint32_t next = report_first_node(g);
-  StrBuf text;
-  strbuf_init(&text);
-  arena_init(&numbers.arena);
+  StrBuf text = {0};
   numbers.delegate = delegate_numbers(g, &numbers.arena, NULL);
   numbers.node = ARENA_ARRAY(&numbers.arena, uint32_t, g->node_count);
   for (FOR_NODES(g, n))
@@ -283,8 +273,7 @@ static Fate *find_fates(const Graph *g, Arena *scratch) {
 
 void report_places(JsonWriter *w, const Graph *g, Arena *scratch) {
   const Fate *fates = find_fates(g, scratch);
-  json_key(w, "places");
-  json_open_array(w);
+  json_named_array(w, "places");
   for (LocId i = 0; i < g->loc_count; i++) {
     const Loc *loc = &g->locs[i];
     json_open_object(w);

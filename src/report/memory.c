@@ -65,8 +65,7 @@ static void find_peak(Plan *p, Arena *scratch) {
 }
 
 static void write_arenas(JsonWriter *w, const Graph *g) {
-  json_key(w, "arenas");
-  json_open_array(w);
+  json_named_array(w, "arenas");
   for (uint32_t i = 1; i < g->arena_size_count; i++) {
     json_open_object(w);
     json_named_uint(w, "id", i);
@@ -90,8 +89,7 @@ static uint32_t maker(const Graph *g, const uint32_t *position, ValueId v) {
 
 static void write_blocks(JsonWriter *w, const Plan *p, const uint32_t *position) {
   const Graph *g = p->g;
-  json_key(w, "blocks");
-  json_open_array(w);
+  json_named_array(w, "blocks");
   for (uint32_t i = 0; i < p->count; i++) {
     const Block *b = &p->blocks[i];
     const Storage *s = &g->storages[b->storage];
@@ -111,12 +109,10 @@ static void write_blocks(JsonWriter *w, const Plan *p, const uint32_t *position)
 }
 
 static void write_peak(JsonWriter *w, const Plan *p) {
-  json_key(w, "peak");
-  json_open_object(w);
+  json_named_object(w, "peak");
   json_named_uint(w, "at", p->peak_at);
   json_named_uint(w, "bytes", p->peak);
-  json_key(w, "blocks");
-  json_open_array(w);
+  json_named_array(w, "blocks");
   for (uint32_t i = 0; i < p->count; i++)
     if (p->blocks[i].first <= p->peak_at && p->peak_at <= p->blocks[i].last)
       json_uint(w, i);
@@ -132,8 +128,7 @@ Status report_memory(JsonWriter *w, Graph *g, Arena *scratch) {
     position[n] = next++;
   find_blocks(&p, scratch);
   find_peak(&p, scratch);
-  json_key(w, "memory");
-  json_open_object(w);
+  json_named_object(w, "memory");
   json_named_uint(w, "end", p.live.end);
   write_arenas(w, g);
   write_blocks(w, &p, position);

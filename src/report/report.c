@@ -1,12 +1,6 @@
 /* See report.h: what is kept after each stage, and all of a method at the end. */
 #include "report/internal.h"
 
-void report_method_init(ReportMethod *m) {
-  *m = (ReportMethod){0};
-  strbuf_init(&m->stages);
-  strbuf_init(&m->last);
-}
-
 void report_method_release(ReportMethod *m) {
   strbuf_release(&m->stages);
   strbuf_release(&m->last);
@@ -36,8 +30,7 @@ static bool same_text(const StrBuf *a, const StrBuf *b) {
 
 void report_stage(ReportMethod *m, const Graph *g, const char *stage, const char *summary) {
   JsonWriter w;
-  StrBuf nodes;
-  strbuf_init(&nodes);
+  StrBuf nodes = {0};
   json_init(&w, &nodes, false);
   report_nodes(&w, g);
   if (m->stages.size)
@@ -64,8 +57,7 @@ void report_stage(ReportMethod *m, const Graph *g, const char *stage, const char
 /* "inputs" or "outputs" */
 static void write_ends(JsonWriter *w, const Graph *g, bool outputs) {
   uint32_t count = outputs ? graph_output_count(g) : g->input_count;
-  json_key(w, outputs ? "outputs" : "inputs");
-  json_open_array(w);
+  json_named_array(w, outputs ? "outputs" : "inputs");
   for (uint32_t i = 0; i < count; i++) {
     ValueId v = outputs ? graph_output(g, i) : g->inputs[i];
     json_open_object(w);
@@ -80,8 +72,7 @@ static void write_ends(JsonWriter *w, const Graph *g, bool outputs) {
 }
 
 Status report_method(const ReportMethod *m, Graph *g, JsonWriter *w, Arena *scratch) {
-  json_key(w, "stages");
-  json_open_array(w);
+  json_named_array(w, "stages");
   if (m->stages.size)
     json_raw(w, (StrView){m->stages.data, m->stages.size});
   json_close_array(w);

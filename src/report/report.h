@@ -26,7 +26,6 @@ typedef struct ReportMethod {
   uint32_t user_count, user_capacity;
 } ReportMethod;
 
-void report_method_init(ReportMethod *m);
 void report_method_release(ReportMethod *m);
 
 /* Keeps g as it is after the stage; both texts are static. A graph that is as after the stage

@@ -35,15 +35,13 @@ static void block_free(Arena *arena, ArenaBlock *block) {
   xfree(block);
 }
 
-void arena_init(Arena *arena) { *arena = (Arena){0}; }
-
 void arena_release(Arena *arena) {
   while (arena->blocks) {
     ArenaBlock *older = arena->blocks->older;
     block_free(arena, arena->blocks);
     arena->blocks = older;
   }
-  arena_init(arena);
+  *arena = (Arena){0};
 }
 
 void arena_reset(Arena *arena) {

@@ -11,14 +11,13 @@
 #include "support/memory.h"
 
 typedef struct ArenaBlock ArenaBlock;
-typedef struct Arena {
-  ArenaBlock *blocks; /* newest first */
-  char *next, *end;   /* free space of the newest block */
-  size_t total;       /* bytes asked of the system */
+typedef struct Arena { /* {0}: an empty one */
+  ArenaBlock *blocks;  /* newest first */
+  char *next, *end;    /* free space of the newest block */
+  size_t total;        /* bytes asked of the system */
 } Arena;
 
-void arena_init(Arena *arena);
-void arena_release(Arena *arena); /* frees all; the arena is as after arena_init */
+void arena_release(Arena *arena); /* frees all; the arena is empty again */
 void arena_reset(Arena *arena);   /* forgets all allocations, may keep one block for reuse */
 
 /* size bytes, 16-byte aligned, uninitialised. size 0 gives a valid unique pointer. */
@@ -31,6 +30,10 @@ void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size);
 /* Room for one more element behind `count` of `size` bytes each in an array that was made by this
  * function alone (NULL: empty). It doubles, so that n calls move O(n) elements. */
 void *arena_push(Arena *arena, void *items, uint32_t count, size_t size);
+/* The element itself, too, which `count` counts then. */
+#define ARENA_PUSH(arena, items, count, ...)                                                       \
+  ((items) = arena_push((arena), (items), (count), sizeof *(items)),                               \
+   (items)[(count)++] = (__VA_ARGS__))
 /* A terminated copy of the view. */
 char *arena_strdup(Arena *arena, StrView text);
 char *arena_printf(Arena *arena, const char *format, ...) ETC_PRINTF(2, 3);

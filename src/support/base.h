@@ -31,11 +31,11 @@ typedef enum ETC_MUST_USE Status {
   STATUS_USAGE        /* an option or argument is wrong; a diagnostic says which */
 } Status;
 
-/* Returns early with the status of expr unless it is STATUS_OK. */
+/* Returns early with the status of expr, a Status or EtcStatus, unless it is OK, which is 0. */
 #define TRY(expr)                                                                                  \
   do {                                                                                             \
-    Status try_status_ = (expr);                                                                   \
-    if (try_status_ != STATUS_OK)                                                                  \
+    __typeof__(expr) try_status_ = (expr);                                                         \
+    if (try_status_ != 0)                                                                          \
       return try_status_;                                                                          \
   } while (0)
 

@@ -12,8 +12,7 @@ static void append_make_name(StrBuf *out, const char *path) {
 }
 
 void depfile_begin(Depfile *d, const char *target) {
-  strbuf_init(&d->rule);
-  strbuf_init(&d->empty_rules);
+  *d = (Depfile){0};
   append_make_name(&d->rule, target);
   strbuf_append_char(&d->rule, ':');
 }

@@ -274,8 +274,7 @@ static void render_text(const Diag *d, StrBuf *out) {
 }
 
 static void json_member(JsonWriter *w, const char *key, StrView value) {
-  json_key(w, key);
-  json_string(w, value);
+  json_named_string(w, key, value);
 }
 
 static void render_json(const Diag *d, StrBuf *out) {
@@ -294,15 +293,11 @@ static void render_json(const Diag *d, StrBuf *out) {
   json_member(&w, "graph", place->graph);
   if (place->origin.size)
     json_member(&w, "origin", place->origin);
-  json_key(&w, "index");
-  json_int(&w, place->index);
-  json_key(&w, "line");
-  json_uint(&w, place->line);
-  json_key(&w, "column");
-  json_uint(&w, place->column);
+  json_named_int(&w, "index", place->index);
+  json_named_uint(&w, "line", place->line);
+  json_named_uint(&w, "column", place->column);
   json_member(&w, "option", place->option);
-  json_key(&w, "notes");
-  json_open_array(&w);
+  json_named_array(&w, "notes");
   for (const Note *note = d->notes; note; note = note->next)
     json_string(&w, sv_from(note->text));
   json_close_array(&w);
@@ -325,8 +320,7 @@ Status diag_end(Diag *d) {
   if (sink->held && rows[d->code].severity == DIAG_ERROR)
     note_held(sink->held, d->code, d->place, sv_from(d->message));
   if (d->shown) {
-    StrBuf out;
-    strbuf_init(&out);
+    StrBuf out = {0};
     if (sink->format == DIAG_JSON)
       render_json(d, &out);
     else
@@ -363,8 +357,6 @@ void diag_hold(DiagSink *sink, DiagHold *hold) {
                      .warnings = sink->warnings,
                      .first_error = sink->first_error,
                      .outer = sink->held};
-  strbuf_init(&hold->text);
-  strbuf_init(&hold->first_message);
   sink->held = hold;
   sink->write = keep_text;
   sink->write_user = hold;

@@ -18,10 +18,7 @@ static uint64_t random_seed(const Intern *table) {
   return (uint64_t)(uintptr_t)table ^ (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
 }
 
-void intern_init(Intern *table) {
-  *table = (Intern){.seed = random_seed(table)};
-  arena_init(&table->arena);
-}
+void intern_init(Intern *table) { *table = (Intern){.seed = random_seed(table)}; }
 
 void intern_release(Intern *table) {
   arena_release(&table->arena);

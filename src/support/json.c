@@ -129,12 +129,23 @@ void json_raw(JsonWriter *w, StrView json) {
   w->need_comma = true;
 }
 
-void json_named_uint(JsonWriter *w, const char *key, uint64_t value) {
+#define NAMED(kind, type)                                                                          \
+  void json_named_##kind(JsonWriter *w, const char *key, type value) {                             \
+    json_key(w, key);                                                                              \
+    json_##kind(w, value);                                                                         \
+  }
+NAMED(string, StrView)
+NAMED(int, int64_t)
+NAMED(uint, uint64_t)
+NAMED(double, double)
+NAMED(bool, bool)
+
+void json_named_array(JsonWriter *w, const char *key) {
   json_key(w, key);
-  json_uint(w, value);
+  json_open_array(w);
 }
 
-void json_named_string(JsonWriter *w, const char *key, StrView value) {
+void json_named_object(JsonWriter *w, const char *key) {
   json_key(w, key);
-  json_string(w, value);
+  json_open_object(w);
 }

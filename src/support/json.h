@@ -25,7 +25,13 @@ void json_bool(JsonWriter *w, bool value);
 void json_null(JsonWriter *w);
 void json_raw(JsonWriter *w, StrView json); /* a whole value that is JSON already */
 /* A key and its value. */
-void json_named_uint(JsonWriter *w, const char *key, uint64_t value);
 void json_named_string(JsonWriter *w, const char *key, StrView value);
+void json_named_int(JsonWriter *w, const char *key, int64_t value);
+void json_named_uint(JsonWriter *w, const char *key, uint64_t value);
+void json_named_double(JsonWriter *w, const char *key, double value);
+void json_named_bool(JsonWriter *w, const char *key, bool value);
+/* A key, and its array or object opened. */
+void json_named_array(JsonWriter *w, const char *key);
+void json_named_object(JsonWriter *w, const char *key);
 
 #endif

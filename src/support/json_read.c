@@ -144,9 +144,8 @@ static bool append_escape(JsonReader *r, StrBuf *out) {
 
 /* From the first escape at r->at on to the closing quote. */
 static bool read_escaped(JsonReader *r, StrView before, StrView *out) {
-  StrBuf text;
+  StrBuf text = {0};
   bool good = true;
-  strbuf_init(&text);
   strbuf_append(&text, before);
   while (good && r->at < r->text.size && r->text.data[r->at] != '"') {
     char c = r->text.data[r->at++];

@@ -58,6 +58,10 @@ void *memory_guard(size_t size, void (*end)(void *block));
 /* Makes room for one more element in a growing array kept by xrealloc: *items has *capacity
  * elements of elem_size. */
 void *pool_reserve(void *items, uint32_t *capacity, uint64_t needed, size_t elem_size);
+/* One more element behind `count`, which counts it. */
+#define POOL_PUSH(items, count, capacity, ...)                                                     \
+  ((items) = pool_reserve((items), &(capacity), (uint64_t)(count) + 1, sizeof *(items)),           \
+   (items)[(count)++] = (__VA_ARGS__))
 
 /* In builds with AddressSanitizer bytes can be declared out of bounds. */
 #if defined(__has_feature)

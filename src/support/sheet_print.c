@@ -44,11 +44,6 @@ typedef struct Cells {
   StrBuf cells[CELLS];
 } Cells;
 
-static void cells_init(Cells *c) {
-  for (int i = 0; i < CELLS; i++)
-    strbuf_init(&c->cells[i]);
-}
-
 static void cells_release(Cells *c) {
   for (int i = 0; i < CELLS; i++)
     strbuf_release(&c->cells[i]);
@@ -150,8 +145,7 @@ static uint32_t section_end(const SheetDiff *d, uint32_t i) {
 }
 
 void sheet_diff_text(const SheetDiff *d, bool all, StrBuf *out) {
-  Cells cells;
-  cells_init(&cells);
+  Cells cells = {0};
   for (uint32_t i = 0, end; i < d->count; i = end) {
     end = section_end(d, i);
     uint32_t shown = all || end - i <= ROWS_MAX ? end : i + ROWS_MAX;
@@ -192,16 +186,14 @@ static void append_cell(StrBuf *out, const FactChange *c, const Cells *cells, in
 }
 
 static void append_path(StrBuf *out, const char *path) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append_printable(&text, sv_from(path));
   append_code(out, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
 }
 
 void sheet_diff_markdown(const SheetDiff *d, StrBuf *out) {
-  Cells cells;
-  cells_init(&cells);
+  Cells cells = {0};
   strbuf_append(out, SV("### "));
   append_path(out, d->before->path);
   strbuf_append(out, SV(" → "));
@@ -251,15 +243,12 @@ static void json_change(JsonWriter *w, const FactChange *c) {
   json_side(w, "before", c->before);
   json_side(w, "after", c->after);
   if (!is_text(c)) {
-    json_key(w, "change");
-    json_int(w, difference(c));
+    json_named_int(w, "change", difference(c));
   }
   if (percent(c, &share)) {
-    json_key(w, "percent");
-    json_double(w, round(share * 10) / 10);
+    json_named_double(w, "percent", round(share * 10) / 10);
   }
-  json_key(w, "other_contents");
-  json_bool(w, c->before && c->after && c->before->hash != c->after->hash);
+  json_named_bool(w, "other_contents", c->before && c->after && c->before->hash != c->after->hash);
   json_close_object(w);
 }
 
@@ -268,10 +257,8 @@ void sheet_diff_json(const SheetDiff *d, JsonWriter *w) {
   json_named_string(w, "before", sv_from(d->before->path));
   json_named_string(w, "after", sv_from(d->after->path));
   json_named_string(w, "kind", sv_from(d->before->kind));
-  json_key(w, "equal");
-  json_bool(w, d->count == 0);
-  json_key(w, "changes");
-  json_open_array(w);
+  json_named_bool(w, "equal", d->count == 0);
+  json_named_array(w, "changes");
   for (uint32_t i = 0; i < d->count; i++)
     json_change(w, &d->changes[i]);
   json_close_array(w);

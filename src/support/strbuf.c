@@ -10,11 +10,9 @@
 
 #include "support/arena.h"
 
-void strbuf_init(StrBuf *buf) { *buf = (StrBuf){0}; }
-
 void strbuf_release(StrBuf *buf) {
   xfree(buf->data);
-  strbuf_init(buf);
+  *buf = (StrBuf){0};
 }
 
 void strbuf_clear(StrBuf *buf) {
@@ -177,6 +175,12 @@ static bool is_printable(StrView text) {
   return true;
 }
 
+void strbuf_append_within(StrBuf *buf, const char *before, StrView text, const char *after) {
+  strbuf_append(buf, sv_from(before));
+  strbuf_append_printable(buf, text);
+  strbuf_append(buf, sv_from(after));
+}
+
 void strbuf_append_quoted(StrBuf *buf, StrView text) {
   bool printable = is_printable(text);
   strbuf_append(buf, printable ? SV("'") : SV("$'"));
@@ -290,8 +294,7 @@ void strbuf_append_bytes(StrBuf *buf, uint64_t bytes) {
 }
 
 const char *shell_word(struct Arena *arena, StrView text) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   strbuf_append_word(&buf, text);
   return strbuf_keep(&buf, arena).data;
 }

@@ -1,4 +1,4 @@
-/* A growing, always terminated string. */
+/* A growing, always terminated string; {0} is an empty one. */
 #ifndef ETC_SUPPORT_STRBUF_H
 #define ETC_SUPPORT_STRBUF_H
 
@@ -11,7 +11,6 @@ typedef struct StrBuf {
   size_t size, capacity;
 } StrBuf;
 
-void strbuf_init(StrBuf *buf);
 void strbuf_release(StrBuf *buf);
 void strbuf_clear(StrBuf *buf);
 void strbuf_append(StrBuf *buf, StrView text);
@@ -29,6 +28,8 @@ bool strbuf_append_unescaped(StrBuf *buf, StrView text);
 /* As strbuf_append_escaped, but quotes and backslashes stay as they are: for messages, which are
  * read by people only. */
 void strbuf_append_printable(StrBuf *buf, StrView text);
+/* The same between two texts, as in "input '", name, "' (". */
+void strbuf_append_within(StrBuf *buf, const char *before, StrView text, const char *after);
 /* The text as one word of a shell command, always 'in quotes'; as $'\xNN' of bash and zsh where a
  * terminal could act on it. */
 void strbuf_append_quoted(StrBuf *buf, StrView text);

@@ -52,9 +52,11 @@ def resized(model, size):
 def expected(model, inputs):
     import onnxruntime
 
+    import onnx_runtime
+
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.path, options, providers=["CPUExecutionProvider"])
+    session = onnx_runtime.Session(model.path, options)
     return session.run(None, {x.name: a for x, a in zip(model.inputs, inputs)})
 
 

@@ -145,9 +145,11 @@ def decibels(reference, y):
 def reference(path, samples):
     import onnxruntime
 
+    import onnx_runtime
+
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = onnx_runtime.Session(path, options)
     return [session.run(None, {"x": s[None]})[0] for s in samples]
 
 

@@ -22,12 +22,11 @@ static void drop(void *user, const char *text, size_t size) {
 
 static void read_samples(const Graph *g, const char *path, DiagSink *sink) {
   DataSet *set;
-  Arena arena;
+  Arena arena = {0};
   Tensor in[2];
   bool more = true;
   if (dataset_open(&set, g, path, (DataShard){0, 2}, sink) != STATUS_OK)
     return;
-  arena_init(&arena);
   for (unsigned i = 0; i < SAMPLES_MAX && more; i++) {
     if (dataset_next(set, &arena, in, &more) != STATUS_OK)
       break;

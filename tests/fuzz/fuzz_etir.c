@@ -16,11 +16,9 @@ static void drop(void *user, const char *text, size_t size) {
 }
 
 static void check_round_trip(Context *ctx, const Graph *g) {
-  StrBuf text, where;
+  StrBuf text = {0}, where = {0};
   Graph **again;
   uint32_t count;
-  strbuf_init(&text);
-  strbuf_init(&where);
   graph_print(g, (PrintOptions){.locations = true, .full_constants = true}, &text);
   StrView view = {strbuf_cstr(&text), text.size};
   if (graph_parse(ctx, view, SV("printed.etir"), NULL, &again, &count) != STATUS_OK || count != 1)

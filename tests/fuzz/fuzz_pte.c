@@ -38,8 +38,7 @@ static void check_parts(const PteProgram *p, const PteSize *s) {
 }
 
 static void show_size(const PteProgram *p, StrBuf *out) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   PteSize s = pte_size(p, NULL, &arena);
   check_parts(p, &s);
   for (uint32_t i = 0; i < p->method_count && i < 4; i++) {
@@ -67,8 +66,7 @@ static void show_size(const PteProgram *p, StrBuf *out) {
 static void embed(const PteProgram *p, DiagSink *sink) {
   Embed e = {.file = &p->file, .program = p, .symbol = "fuzz", .alignment = embed_alignment(p)};
   AtomicFile out;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   if (atomic_file_open(&out, &arena, sink, "/dev/null") == STATUS_OK) {
     (void)!embed_write_header(&e, sink, &out);
     atomic_file_abandon(&out);
@@ -90,8 +88,7 @@ static void inspect(DiagSink *sink, const uint8_t *data, uint64_t size, const Bu
   if (pte_program_open_bytes(&p, sink, "fuzz.pte", data, size) != STATUS_OK)
     return;
   p.readers = &backend_readers;
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   pte_inspect_text(&p, true, &out);
   pte_inspect_json(&p, &out);
   show_size(&p, &out);
@@ -117,8 +114,7 @@ static Tensor input_of(const Graph *g, ValueId v, Arena *arena) {
 
 /* Whether a delegate's values and windows are small: values are no larger than they say. */
 static bool is_small(const uint8_t *blob, uint64_t size) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   XrGraph x;
   uint64_t total = 0;
   bool small = xr_read(blob, size, &arena, &x) == NULL && x.node_count <= SMALL_COUNT;
@@ -154,8 +150,7 @@ static void run(Graph *g) {
   if (total > SMALL_ARENA || g->live_nodes > SMALL_COUNT || g->input_count > SMALL_COUNT ||
       graph_output_count(g) > SMALL_COUNT || has_large_delegate(g))
     return;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Tensor inputs[SMALL_COUNT], outputs[SMALL_COUNT];
   bool planned = true;
   for (uint32_t i = 0; i < g->input_count; i++)
@@ -168,8 +163,7 @@ static void run(Graph *g) {
 }
 
 static void check(Graph *g) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   graph_print(g, (PrintOptions){0}, &out);
   strbuf_release(&out);
   Status plan = pte_verify_plan(g), code = delegate_check(g, false, DIAG_PTE_DELEGATE);
@@ -180,10 +174,9 @@ static void check(Graph *g) {
 }
 
 static void show_bundle(const BundleFile *b) {
-  StrBuf out;
+  StrBuf out = {0};
   JsonWriter w;
   volatile uint8_t sum = 0;
-  strbuf_init(&out);
   json_init(&w, &out, true);
   bundle_inspect_text(b, true, &out);
   bundle_inspect_json(b, &w);

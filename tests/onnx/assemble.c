@@ -68,8 +68,7 @@ static int hex(char c) {
 static StrView decode(Assembler *a, StrView word) {
   if (sv_eq_str(word, "\"\""))
     return (StrView){"", 0};
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   for (size_t i = 0; i < word.size; i++) {
     StrView rest = after(word, i);
     if (rest.size >= 4 && starts(rest, "\\x") && hex(rest.data[2]) >= 0 && hex(rest.data[3]) >= 0) {
@@ -510,8 +509,7 @@ static bool repeat(Assembler *a, const Line *line, StrView body, uint32_t depth)
       !text_parse_i64(line->words[3], &to) || depth > 4)
     return wrong(a, "repeat VAR FROM TO", line->words[0]);
   for (int64_t i = from; i <= to; i++) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     replace(&text, body, line->words[1], i);
     bool fine = assemble_text(a, (StrView){strbuf_cstr(&text), text.size}, depth + 1);
     strbuf_release(&text);
@@ -541,7 +539,7 @@ static bool assemble_text(Assembler *a, StrView text, uint32_t depth) {
 
 bool onnx_assemble(StrView text, StrBuf *model, StrBuf *error) {
   Assembler a = {.error = error, .ir = 8};
-  arena_init(&a.arena);
+  a.arena = (Arena){0};
   proto_string(&a.graph, 2, "test");
   bool fine = assemble_text(&a, text, 0);
   if (!a.has_opset)

@@ -303,8 +303,7 @@ static bool run_case(Runner *r, const Case *c) {
     complain(r, c, &fine, "cannot run: %s", strerror(errno));
     return false;
   }
-  StrBuf shown;
-  strbuf_init(&shown);
+  StrBuf shown = {0};
   read_shown(r, top, &shown);
   check_end(r, c, status, &used, &fine);
   check_shown(r, c, &shown, &fine);
@@ -320,10 +319,8 @@ static bool run_case(Runner *r, const Case *c) {
 /* --- files of cases --- */
 
 static void finish_case(Runner *r, Case *c) {
-  StrBuf bytes, error;
+  StrBuf bytes = {0}, error = {0};
   bool fine = true;
-  strbuf_init(&bytes);
-  strbuf_init(&error);
   bool wanted = c->name.size && (!r->filter || strstr(arena_strdup(&r->arena, c->name), r->filter));
   if (wanted) {
     if (!onnx_assemble((StrView){strbuf_cstr(&c->model), c->model.size}, &bytes, &error))
@@ -375,9 +372,7 @@ static void run_cases(Runner *r, StrView rest) {
 
 /* Each case in FILE.said begins with an empty line, and ends before that of the next one. */
 static bool run_file(Runner *r, const char *path) {
-  StrBuf text, said;
-  strbuf_init(&text);
-  strbuf_init(&said);
+  StrBuf text = {0}, said = {0};
   strbuf_clear(&r->known);
   strbuf_clear(&r->said);
   strbuf_printf(&said, "%.*s.said", (int)(strlen(path) - 4), path);

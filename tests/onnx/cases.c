@@ -195,8 +195,7 @@ static void append(void *user, const char *text, size_t size) {
 static bool run_all(const Case *c, Reader at, Graph *g, StrBuf *why) {
   bool fine = true;
   for (uint32_t runs = take_u32(&at); runs && fine; runs--) {
-    Arena arena;
-    arena_init(&arena);
+    Arena arena = {0};
     Tensor inputs[TENSORS_MAX], wanted[TENSORS_MAX], got[TENSORS_MAX] = {0};
     uint32_t input_count = take_tensors(&at, &arena, inputs);
     uint32_t count = take_tensors(&at, &arena, wanted);
@@ -213,8 +212,7 @@ static bool run_all(const Case *c, Reader at, Graph *g, StrBuf *why) {
 }
 
 static void skip_runs(Reader *r) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Tensor unused[TENSORS_MAX];
   for (uint32_t groups = 2 * take_u32(r); groups; groups--)
     take_tensors(r, &arena, unused);
@@ -307,10 +305,8 @@ static bool is_known(Lines *lines, const Options *o, const StrBuf *line) {
 
 /* Whether the line of the case in the file of nodes is that of the program; NAME; CALLS.. */
 static bool same_nodes(const Case *c, Options *o, const PteMethod *m, StrBuf *why) {
-  Arena arena;
-  StrBuf line;
-  arena_init(&arena);
-  strbuf_init(&line);
+  Arena arena = {0};
+  StrBuf line = {0};
   strbuf_printf(&line, "\n%s", c->name);
   list_kernels(m, &arena, &line);
   list_nodes(m, &arena, &line);
@@ -336,9 +332,8 @@ static void name_columns(const StrBuf *known, const StrBuf *line, size_t name_si
 }
 
 static bool same_record(const Case *c, Options *o, Record *r, StrBuf *why) {
-  StrBuf line;
+  StrBuf line = {0};
   char prefix[256];
-  strbuf_init(&line);
   if (o->keep) {
     kept_path(c, o, "", prefix);
     r->keep = prefix;
@@ -405,11 +400,9 @@ static void remove_folder(const Options *o) {
 static void write_samples(const Case *c, const Options *o, Reader runs, const char *model) {
   Options plain = *o;
   char folder[128];
-  StrBuf text;
-  Arena arena;
+  StrBuf text = {0};
+  Arena arena = {0};
   Tensor inputs[TENSORS_MAX];
-  strbuf_init(&text);
-  arena_init(&arena);
   plain.quantize = plain.records.path = NULL;
   EtcSession *s = new_session(c, &plain, model, &text, true);
   remove_samples(o);
@@ -442,9 +435,8 @@ static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
   snprintf(program, sizeof program, "%s/model.pte", o->folder);
   remove_files(o);
   write_model(model, c->model);
-  StrBuf text;
+  StrBuf text = {0};
   Record record;
-  strbuf_init(&text);
   record_init(&record, o->folder, o->quantize ? 2 : 4);
   if (o->quantize)
     write_samples(c, o, runs, model);
@@ -490,8 +482,7 @@ static void run_file(Reader r, Options *o, uint32_t *passed, uint32_t *failed) {
       char path[256];
       write_model(kept_path(&c, o, ".onnx", path), c.model);
     }
-    StrBuf why;
-    strbuf_init(&why);
+    StrBuf why = {0};
     bool fine = check(&c, o, runs, &why);
     if (!fine)
       printf("FAIL %s: %s\n", c.name, strbuf_cstr(&why));
@@ -570,8 +561,7 @@ int main(int argc, char **argv) {
       read_lines(files[i]);
   }
   for (int i = (int)begin; i < argc; i++) {
-    StrBuf bytes;
-    strbuf_init(&bytes);
+    StrBuf bytes = {0};
     run_file(unpack(argv[i], &bytes), &o, &passed, &failed);
     strbuf_release(&bytes);
   }

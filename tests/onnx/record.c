@@ -27,7 +27,7 @@ const char *const record_columns[RECORD_COLUMNS] = {[RECORD_IMPORT] = "import",
 void record_init(Record *r, const char *folder, int digits) {
   *r = (Record){.folder = folder, .digits = digits};
   for (unsigned i = 0; i < RECORD_COLUMNS; i++)
-    strbuf_init(&r->texts[i]);
+    r->texts[i] = (StrBuf){0};
 }
 
 void record_release(Record *r) {
@@ -112,8 +112,7 @@ static void append_node(StrBuf *out, const XrNode *n) {
 
 static void append_delegate(StrBuf *out, const PteDelegate *d) {
   XrGraph x;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   if (!xr_read(d->data, d->size, &arena, &x)) {
     for (uint32_t i = 0; i < x.value_count; i++)
       append_value(out, &x.values[i], x.constants[x.values[i].constant].size);
@@ -129,9 +128,8 @@ void record_program(Record *r, const Session *s) {
   session_print(s, (PrintOptions){0}, out);
   for (uint32_t i = 0; i < p->methods[0].delegate_count; i++)
     append_delegate(out, &p->methods[0].delegates[i]);
-  Arena arena;
+  Arena arena = {0};
   JsonWriter w;
-  arena_init(&arena);
   p->readers = &backend_readers;
   pte_inspect_text(p, true, told);
   pte_inspect_json(p, told);
@@ -196,8 +194,7 @@ static uint64_t hash(const StrBuf *text) { /* FNV-1a */
 }
 
 static void keep(const Record *r, unsigned column, const StrBuf *text) {
-  StrBuf path;
-  strbuf_init(&path);
+  StrBuf path = {0};
   strbuf_printf(&path, "%s.%s", r->keep, record_columns[column]);
   FILE *f = fopen(strbuf_cstr(&path), "wb");
   if (!f || fwrite(strbuf_cstr(text), 1, text->size, f) != text->size || fclose(f))
@@ -208,8 +205,7 @@ static void keep(const Record *r, unsigned column, const StrBuf *text) {
 void record_line(Record *r, const char *name, StrBuf *out) {
   strbuf_printf(out, "%s", name);
   for (unsigned i = 0; i < RECORD_COLUMNS; i++) {
-    StrBuf stable;
-    strbuf_init(&stable);
+    StrBuf stable = {0};
     append_stable(r, (StrView){strbuf_cstr(&r->texts[i]), r->texts[i].size}, &stable);
     uint64_t h = hash(&stable);
     strbuf_printf(out, " %0*x", RECORD_DIGITS,

@@ -17,9 +17,7 @@ static Tensor run_model(const char *text, const Tensor *input, Arena *arena) {
   DimFlag n = {.name = SV("N"), .lo = 1, .hi = 9};
   ImportOptions options = {
       .method = SV("forward"), .dims = &n, .dim_count = strstr(text, "[N") || strstr(text, ",N")};
-  StrBuf bytes, error;
-  strbuf_init(&bytes);
-  strbuf_init(&error);
+  StrBuf bytes = {0}, error = {0};
   if (!onnx_assemble(sv_from(text), &bytes, &error))
     fail_msg("%s", strbuf_cstr(&error));
   Capture c;
@@ -97,8 +95,7 @@ static Tensor filled(Arena *arena, DType dtype, int64_t rows, int64_t columns) {
 
 static void test_random(void **state) {
   (void)state;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Tensor like = filled(&arena, DTYPE_I32, 200, 200);
   Tensor t = run_model("node n RandomUniform -> y shape=is:200,200 low=f:-2 high=f:6\nout y float",
                        NULL, &arena);
@@ -125,8 +122,7 @@ static void test_random(void **state) {
 static void test_multinomial(void **state) {
   (void)state;
   static const double shares[2][3] = {{0.125, 0.625, 0.25}, {0, 1, 0}};
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Tensor x = filled(&arena, DTYPE_F32, 2, 3);
   for (int64_t i = 0; i < 6; i++) /* unnormalised: 3 is added to all */
     tensor_store(&x, i, shares[i / 3][i % 3] > 0 ? log(shares[i / 3][i % 3]) + 3 : -100);
@@ -164,8 +160,7 @@ static void test_global_lp_pool(void **state) {
        "node n GlobalLpPool v -> y p=i:1\nout y float",
        1},
   };
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (size_t k = 0; k < COUNT_OF(cases); k++) {
     Tensor x = filled(&arena, DTYPE_F32, 2, 3);
     tensor_store(&x, 1, -1.5);
@@ -208,8 +203,7 @@ static void test_transform_of_dynamic_length(void **state) {
       {"in x float[1,N,1]\nnode n DFT x -> y axis=i:1 inverse=i:1\nout y float", false, true,
        false},
   };
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (size_t c = 0; c < COUNT_OF(cases); c++)
     for (int n = 1; n <= 9; n++) {
       int parts = cases[c].complex ? 2 : 1, results = cases[c].onesided ? n / 2 + 1 : n;
@@ -372,8 +366,7 @@ static const struct {
 
 static void test_by_value(void **state) {
   (void)state;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (size_t c = 0; c < COUNT_OF(by_value); c++) {
     Tensor x = filled(&arena, DTYPE_F32, 2, 3), y = run_model(by_value[c].model, &x, &arena);
     assert_int_equal(tensor_numel(&y), by_value[c].count);
@@ -402,8 +395,7 @@ static void test_conditions(void **state) {
       {"Greater e three", false, 1},    {"Less e three", true, 1},
       {"LessOrEqual e three", true, 1},
   };
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (size_t c = 0; c < COUNT_OF(cases); c++) {
     char model[1024];
     snprintf(

@@ -23,7 +23,7 @@ static inline void fixture_init(OpsFixture *f) {
   context_init(&f->ctx, &f->capture.sink);
   f->g = graph_new(&f->ctx, SV("test"));
   f->b = builder_make(f->g, 0, 0);
-  arena_init(&f->arena);
+  f->arena = (Arena){0};
 }
 static inline void fixture_release(OpsFixture *f) {
   arena_release(&f->arena);

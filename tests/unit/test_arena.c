@@ -11,8 +11,7 @@
 #include "support/bitset.h"
 
 static void test_alloc(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   char *before = NULL;
   for (size_t size = 0; size < 3000; size++) {
     char *p = arena_alloc(&arena, size);
@@ -27,8 +26,7 @@ static void test_alloc(void **state) {
 }
 
 static void test_blocks_do_not_overlap(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   enum { COUNT = 400 };
   unsigned char *blocks[COUNT];
   size_t sizes[COUNT];
@@ -44,8 +42,7 @@ static void test_blocks_do_not_overlap(void **state) {
 }
 
 static void test_calloc_is_zero_after_reset(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (int round = 0; round < 3; round++) {
     memset(arena_alloc(&arena, 50000), 0xff, 50000);
     unsigned char *zeros = arena_calloc(&arena, 300, 100);
@@ -64,8 +61,7 @@ static void test_calloc_is_zero_after_reset(void **state) {
 }
 
 static void test_reset_of_one_big_block(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   arena_alloc(&arena, 5 << 20);
   arena_reset(&arena);
   memset(arena_alloc(&arena, 100), 1, 100);
@@ -74,8 +70,7 @@ static void test_reset_of_one_big_block(void **state) {
 }
 
 static void test_grow(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   char *p = arena_alloc(&arena, 10);
   memcpy(p, "123456789", 10);
   char *grown = arena_grow(&arena, p, 10, 1000);
@@ -99,8 +94,7 @@ static void test_grow(void **state) {
 }
 
 static void test_strings(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   assert_string_equal(arena_strdup(&arena, (StrView){"abcdef", 3}), "abc");
   assert_string_equal(arena_strdup(&arena, (StrView){NULL, 0}), "");
   assert_string_equal(arena_printf(&arena, "%s-%d", "x", 12), "x-12");
@@ -124,8 +118,7 @@ static void test_pool(void **state) {
 }
 
 static void test_bitset(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Bitset set = bitset_make(&arena, 200);
   for (uint32_t i = 0; i < 200; i += 7)
     bitset_add(&set, i);
@@ -151,13 +144,11 @@ static int exit_status_of(void (*body)(void)) {
 }
 
 static void ask_overflow(void) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   arena_calloc(&arena, SIZE_MAX / 2, 3);
 }
 static void ask_too_much(void) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   arena_alloc(&arena, SIZE_MAX - 4);
 }
 static void ask_pool(void) {
@@ -176,8 +167,7 @@ static void test_exits(void **state) {
 #ifdef ETC_TEST_ALLOC
 static void ask_little(void) {
   setenv("ETC_FAIL_ALLOC", "1000000", 1);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (int i = 0; i < 4; i++)
     arena_alloc(&arena, 1 << 19);
   arena_release(&arena);

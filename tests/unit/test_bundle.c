@@ -11,7 +11,7 @@ typedef struct Fixture {
 } Fixture;
 
 static void begin(Fixture *f) {
-  arena_init(&f->arena);
+  f->arena = (Arena){0};
   capture_init(&f->capture);
   snprintf(f->path, sizeof f->path, "/tmp/etc-bundle-XXXXXX");
   make_file(f->path);
@@ -42,9 +42,8 @@ static Status check_bytes(Fixture *f, const uint8_t *data, size_t size) {
   BundleFile b;
   PteProgram p;
   TRY(bundle_open_bytes(&b, &f->capture.sink, "bundle", data, size));
-  StrBuf text;
+  StrBuf text = {0};
   JsonWriter w;
-  strbuf_init(&text);
   json_init(&w, &text, false);
   bundle_inspect_text(&b, true, &text);
   bundle_inspect_json(&b, &w);

@@ -118,8 +118,7 @@ static void test_json(void **state) {
 static void test_hostile_text(void **state) {
   Capture c;
   capture_init(&c);
-  StrBuf name;
-  strbuf_init(&name);
+  StrBuf name = {0};
   strbuf_append(&name, SV("x\nerror[E0000]: forged\033[2J\xff\xe2\x80\xae"));
   for (int i = 0; i < 1000000; i++)
     strbuf_append_char(&name, 'a');
@@ -145,8 +144,7 @@ static void test_hostile_text(void **state) {
 static void test_cut_keeps_characters_whole(void **state) {
   Capture c;
   capture_init(&c);
-  StrBuf name;
-  strbuf_init(&name);
+  StrBuf name = {0};
   strbuf_append_char(&name, 'a');
   for (int i = 0; i < 200; i++)
     strbuf_append(&name, SV("\xe2\x82\xac")); /* both cuts fall inside of one */

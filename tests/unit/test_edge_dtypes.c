@@ -56,8 +56,7 @@ static void fill(Tensor *t, bool not_zero, uint64_t limit) {
 }
 
 static Status legalize(Sample *s) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   PassOptions options = PASS_OPTIONS_DEFAULT;
   PassContext p = {.sink = &s->capture.sink, .scratch = &scratch, .options = &options};
   s->g->level = LEVEL_CORE;
@@ -77,7 +76,7 @@ typedef struct Trial {
  * stays below y_limit (0: any). */
 static void trial_init(Trial *t, const char *text, uint64_t x_limit, uint64_t y_limit) {
   sample_parse(&t->sample, text);
-  arena_init(&t->arena);
+  t->arena = (Arena){0};
   const Graph *g = t->sample.g;
   for (uint32_t i = 0; i < g->input_count; i++) {
     Tensor *in = &t->inputs[i];
@@ -101,8 +100,7 @@ static void trial_run(Trial *t, const char *text) {
 
 /* Whether the kernels take everything but views of another type, which need none in the end. */
 static void check_kernels(Graph *g) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   for (FOR_NODES(g, n)) {
     const OpRow *row = op_row(g->nodes[n].op);
     if (g->nodes[n].op == OP_VIEW_COPY_DTYPE)

@@ -37,7 +37,7 @@ static int set_up(void **state) {
   Fixture *f = calloc(1, sizeof *f);
   snprintf(f->folder, sizeof f->folder, "/tmp/etc-test-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
-  arena_init(&f->arena);
+  f->arena = (Arena){0};
   capture_init(&f->capture);
   *state = f;
   return 0;

@@ -11,7 +11,7 @@ typedef struct NpyTest {
 
 static void npy_init(NpyTest *t) {
   capture_init(&t->capture);
-  arena_init(&t->arena);
+  t->arena = (Arena){0};
   strcpy(t->path, "/tmp/etc-npy-XXXXXX");
   make_file(t->path);
 }

@@ -28,7 +28,7 @@ typedef struct RunTest {
 
 static void run_init(RunTest *r, const char *text) {
   sample_parse(&r->sample, text);
-  arena_init(&r->arena);
+  r->arena = (Arena){0};
 }
 static void run_release(RunTest *r) {
   arena_release(&r->arena);
@@ -135,8 +135,7 @@ static void test_data_dependent(void **state) {
 static void test_unaligned_constant(void **state) {
   Sample s;
   sample_init(&s);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   uint8_t *bytes = arena_alloc(&arena, 64);
   const float weights[4] = {1, 2, 3, 4};
   memcpy(bytes + 3, weights, sizeof weights);
@@ -201,8 +200,7 @@ static void test_wrong_plan_shows(void **state) {
 static void test_eval_const_node(void **state) {
   Sample s;
   sample_init(&s);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   TypeId type = f32_type(s.g, 2, 2);
   ValueId c = graph_add_constant_copy(s.g, type, input_a, 16), x = graph_add_input(s.g, type, 0);
   Builder b = builder_make(s.g, 0, 0);

@@ -103,8 +103,7 @@ static void test_arguments(void **state) {
   Sample s;
   sample_init(&s);
   Graph *g = s.g;
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   ValueId x = graph_add_input(g, f32_type(g, 2, 3), 0);
   NodeId n = graph_add_node(g, 0, OP_INDEX_TENSOR,
                             (ArgIn[]){A_VAL(x), A_VALS(((ValueId[]){0, x}), 2)}, 2, 1, 0);

@@ -58,9 +58,7 @@ static void plain_text(const char *schema, StrBuf *out) {
 }
 
 static void test_every_schema(void **state) {
-  StrBuf parsed, text;
-  strbuf_init(&parsed);
-  strbuf_init(&text);
+  StrBuf parsed = {0}, text = {0};
   for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     strbuf_clear(&parsed);
     strbuf_clear(&text);

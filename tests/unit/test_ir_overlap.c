@@ -29,8 +29,7 @@ static void test_against_pairs(void **state) {
   for (uint32_t round = 0; round < 300; round++) {
     MemoryBlock blocks[BLOCKS];
     Found found = {0};
-    Arena arena;
-    arena_init(&arena);
+    Arena arena = {0};
     uint32_t count = 1 + round % BLOCKS;
     for (uint32_t i = 0; i < count; i++) {
       random = random * 6364136223846793005u + 1442695040888963407u;
@@ -57,8 +56,7 @@ static void test_against_pairs(void **state) {
 
 /* A block whose end does not fit 64 bits reaches to the last byte. */
 static void test_end_of_memory(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Found found = {0};
   const MemoryBlock blocks[] = {{.offset = UINT64_MAX - 7, .size = 100},
                                 {.offset = UINT64_MAX - 3, .size = 2}};

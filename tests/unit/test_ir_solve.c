@@ -13,7 +13,7 @@ typedef struct Solved {
 
 static void solved_init(Solved *t) {
   sample_init(&t->sample);
-  arena_init(&t->arena);
+  t->arena = (Arena){0};
   t->n = sym_symbol(&t->sample.g->syms, SV("n"), 1, 64, false);
   t->m = sym_symbol(&t->sample.g->syms, SV("m"), 0, 20, false);
 }

@@ -10,7 +10,7 @@
 /* Symbols s0 in [0, 4] and s1 in [1, 3]: 15 points. */
 enum { POINTS = 15 };
 static void symbols_make(SymTable *t) {
-  sym_init(t);
+  *t = (SymTable){0};
   sym_symbol(t, SV("batch"), 0, 4, false);
   sym_symbol(t, SV("rows"), 1, 3, false);
 }
@@ -132,8 +132,8 @@ static void tables_init(Tables *s) {
   SymInt a = sym_symbol_by_index(&s->other, 0), b = sym_symbol_by_index(&s->other, 1);
   sym_max(&s->other, sym_mod(&s->other, b, 2), sym_mul(&s->other, b, a));
   sym_floordiv(&s->other, sym_add(&s->other, a, b), 3);
-  strbuf_init(&s->buf);
-  strbuf_init(&s->again);
+  s->buf = (StrBuf){0};
+  s->again = (StrBuf){0};
 }
 static void tables_release(Tables *s) {
   sym_release(&s->table);
@@ -256,7 +256,7 @@ static void test_canonical(void **state) {
 /* Pools of ceil_mode on pools of it: no size may be thought to be 0. */
 static void test_ceil_of_ceil(void **state) {
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt size = sym_symbol(&t, SV("height"), 33, 71, false), half = sym_ceildiv(&t, size, 2),
          quarter = sym_ceildiv(&t, half, 2);
   assert_int_equal(sym_lower(&t, quarter), 9);
@@ -274,7 +274,7 @@ static SymInt rest_of(SymTable *t, SymInt a, SymInt b) {
  */
 static void test_filled_up(void **state) {
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt size = sym_symbol(&t, SV("height"), 56, 96, false);
   SymInt more = rest_of(&t, sym_sub(&t, 4, rest_of(&t, size, 4)), 4);
   SymInt whole = sym_add(&t, size, more);
@@ -321,7 +321,7 @@ static void test_constants_saturate(void **state) {
 /* Divisions by what is 0 for these symbols have no value, nor have results beyond 64 bits. */
 static void test_eval_refuses(void **state) {
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt a = sym_symbol(&t, SV("a"), 0, INT64_MAX - 1, false),
          b = sym_symbol(&t, SV("b"), 0, 8, false);
   SymInt quotient = sym_floordiv(&t, a, b), rest = sym_mod(&t, a, b);
@@ -366,7 +366,7 @@ static void test_numbers_are_exact_or_refused(void **state) {
 /* An expression less what it is made of, in a sum: the ranges of the two say little. */
 static void test_ranges_of_related_terms(void **state) {
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt a = sym_symbol(&t, SV("a"), 1, 4096, false), b = sym_symbol(&t, SV("b"), 2, 8, false);
   SymInt more = sym_sub(&t, sym_max(&t, a, 20), a), less = sym_sub(&t, a, sym_min(&t, a, b)),
          rest = sym_sub(&t, a, sym_floordiv(&t, sym_add(&t, a, 1), 2));
@@ -382,7 +382,7 @@ static void test_ranges_of_related_terms(void **state) {
 /* What a padding to the next multiple is made of: remainders, in the forms that division leaves. */
 static void test_ranges_of_remainders(void **state) {
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt a = sym_symbol(&t, SV("a"), 16, 4096, false);
   SymInt odd = sym_sub(&t, a, sym_mul(&t, sym_floordiv(&t, a, 2), 2)),
          half = sym_floordiv(&t, a, 2),
@@ -405,7 +405,7 @@ static void test_ranges_of_remainders(void **state) {
 /* Products of sums: they divide, and their range is that of the product. */
 static void test_products_of_sums(void **state) {
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt a = sym_symbol(&t, SV("a"), 4, 100, false), b = sym_symbol(&t, SV("b"), 4, 100, false);
   SymInt x = sym_sub(&t, a, sym_floordiv(&t, sym_mul(&t, a, 3), 4)),
          y = sym_sub(&t, b, sym_floordiv(&t, b, 2)), product = sym_mul(&t, sym_mul(&t, x, y), 6);
@@ -423,7 +423,7 @@ static void test_products_of_sums(void **state) {
 /* A range that would overflow has no bound instead of a wrong one. */
 static void test_ranges_saturate(void **state) {
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt a = sym_symbol(&t, SV("a"), 0, INT64_MAX, false);
   SymInt product = sym_mul(&t, sym_mul(&t, a, a), 1000);
   assert_true(sym_upper(&t, product) == INT64_MAX);
@@ -473,8 +473,7 @@ static void test_tree_size(void **state) {
     expected = expected * expected / 3 + 1 < 8 ? expected * expected / 3 + 1 : 8;
   assert_true(sym_eval(&t, last, (int64_t[]){4, 1}, &out));
   assert_int_equal(out, expected);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   sym_print(&t, last, &text);
   assert_true(text.size < 100000);
   strbuf_release(&text);
@@ -494,8 +493,7 @@ static void test_tree_depth(void **state) {
   assert_true(t.too_large && steps > 30);
   assert_true(sym_expr(&t, last)->depth <= SYM_MAX_DEPTH);
   t.too_large = false;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   sym_print(&t, last, &text);
   const char *at = text.data;
   SymInt back;
@@ -547,7 +545,7 @@ static void test_too_large_at_a_node(void **state) {
 static void test_scaled(void **state) {
   static const double factors[] = {0.7F, 0.73F, 1.7F, 0.5F, 2, 1.0F / 3, 0.1F, 17.25F};
   SymTable t;
-  sym_init(&t);
+  t = (SymTable){0};
   SymInt size = sym_symbol(&t, SV("size"), 1, 300, false), v;
   for (size_t k = 0; k < sizeof factors / sizeof *factors; k++)
     for (int over = 0; over < 2; over++) {

@@ -24,8 +24,7 @@ static void check_element(DType dtype, uint64_t bits, StrBuf *text) {
 /* All values of 16 bits, NaNs included. */
 static void test_every_short_element(void **state) {
   static const DType dtypes[] = {DTYPE_F16, DTYPE_BF16, DTYPE_I16, DTYPE_U16};
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (size_t i = 0; i < COUNT_OF(dtypes); i++)
     for (uint32_t bits = 0; bits < 65536; bits++)
       check_element(dtypes[i], bits, &text);
@@ -56,8 +55,7 @@ static void test_wide_elements(void **state) {
                                    0x7ff8000000000000,
                                    0x7ff0000000000001,
                                    0x000fffffffffffff};
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   uint64_t seed = 1;
   for (size_t d = 0; d < COUNT_OF(dtypes); d++) {
     for (size_t i = 0; i < COUNT_OF(edges); i++)
@@ -71,8 +69,7 @@ static void test_wide_elements(void **state) {
 }
 
 static void check_printed(DType dtype, const void *value, const char *expected) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   assert_true(element_print(dtype, value, &text));
   assert_string_equal(strbuf_cstr(&text), expected);
   strbuf_release(&text);
@@ -119,8 +116,7 @@ static void test_bad_elements(void **state) {
   for (size_t i = 0; i < COUNT_OF(bad); i++)
     if (element_parse(bad[i].dtype, sv_from(bad[i].text), out))
       fail_msg("'%s' was taken as %s", bad[i].text, dtype_name(bad[i].dtype));
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   assert_false(element_print(DTYPE_BOOL, (uint8_t[]){2}, &text));
   strbuf_release(&text);
 }
@@ -206,8 +202,7 @@ static void test_canonical_text(void **state) {
   for (size_t i = 0; i < COUNT_OF(canonical); i++) {
     Sample s;
     sample_parse(&s, canonical[i]);
-    StrBuf out;
-    strbuf_init(&out);
+    StrBuf out = {0};
     graph_print(s.g, (PrintOptions){.locations = true}, &out);
     assert_string_equal(strbuf_cstr(&out), canonical[i]);
     strbuf_release(&out);
@@ -231,8 +226,7 @@ static void test_free_form(void **state) {
   assert_int_equal(graph_parse(&ctx, sv_from(text), SV("a.etir"), NULL, &graphs, &count),
                    STATUS_OK);
   assert_int_equal(count, 2);
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   graph_print(graphs[0], (PrintOptions){0}, &out);
   assert_string_equal(strbuf_cstr(&out), "graph @a level(aten) {\n"
                                          "  %0: f32[2] = input \"x\"\n"
@@ -276,9 +270,7 @@ static void test_computed_constant(void **state) {
   for (int i = 0; i < 100; i++)
     values[i] = (float)i / 3;
   add_large_constant(s.g, (Constant){.data = (const uint8_t *)values, .size = sizeof values});
-  StrBuf out, where;
-  strbuf_init(&out);
-  strbuf_init(&where);
+  StrBuf out = {0}, where = {0};
   Graph *again;
   graph_print(s.g, (PrintOptions){0}, &out);
   assert_contains(strbuf_cstr(&out), "const hash(xxh3:");
@@ -312,7 +304,7 @@ static void weight_file_make(WeightFile *f, DiagSink *sink) {
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->path, sizeof f->path, "%s/w.bin", f->folder);
   write_file(f->path, values, sizeof values);
-  arena_init(&f->arena);
+  f->arena = (Arena){0};
   assert_int_equal(file_map(&f->map, &f->arena, sink, f->path), STATUS_OK);
 }
 static void weight_file_remove(WeightFile *f) {
@@ -336,10 +328,8 @@ static void test_constant_in_file(void **state) {
   sample_init(&s);
   weight_file_make(&f, &s.capture.sink);
   add_large_constant(s.g, (Constant){f.map.data + 100, 400, &f.map, 100});
-  StrBuf out, where, beside;
-  strbuf_init(&out);
-  strbuf_init(&where);
-  strbuf_init(&beside);
+  StrBuf out = {0}, where = {0}, beside = {0};
+  beside = (StrBuf){0};
   graph_print(s.g, (PrintOptions){.full_constants = true}, &out);
   assert_contains(strbuf_cstr(&out), "w.bin\", 100, 400, xxh3:");
   Graph *again;

@@ -85,9 +85,8 @@ static void test_events(void **state) {
 
 static void test_restored(void **state) {
   Sample s;
-  Arena arena;
+  Arena arena = {0};
   parse_traced(&s, text);
-  arena_init(&arena);
   const Graph *kept = graph_snapshot(s.g, &arena);
   uint32_t before = s.g->trace->count;
   run_rule(s.g, 1, OP_NEG, fuse, "fused");
@@ -109,9 +108,8 @@ static Life life_of(const Graph *g, const char *name, Arena *arena) {
 
 static void test_fused(void **state) {
   Sample s;
-  Arena arena;
+  Arena arena = {0};
   parse_traced(&s, text);
-  arena_init(&arena);
   Graph *g = s.g;
   run_rule(g, 1, OP_NEG, fuse, "fused");
   graph_remove_node(g, find_op(g, OP_EXP, 0));
@@ -133,9 +131,8 @@ static void test_fused(void **state) {
 
 static void test_equal_and_dead(void **state) {
   Sample s;
-  Arena arena;
+  Arena arena = {0};
   parse_traced(&s, text);
-  arena_init(&arena);
   Graph *g = s.g;
   NodeId first = find_op(g, OP_NEG, 0), second = find_op(g, OP_NEG, 1);
   g->trace->run = 1;
@@ -162,9 +159,8 @@ static ValueId to_constant(Builder *b, NodeId n) {
 
 static void test_folded(void **state) {
   Sample s;
-  Arena arena;
+  Arena arena = {0};
   parse_traced(&s, text);
-  arena_init(&arena);
   run_rule(s.g, 3, OP_NEG, to_constant, "folded");
   Life life = life_of(s.g, "n", &arena);
   assert_int_equal(life.count, 2);

@@ -169,9 +169,7 @@ static void test_no_change(void **state) {
                    "  %3: i64[s2, 2] = aten::nonzero(%2)\n"
                    "  output %3\n"
                    "}\n");
-  StrBuf before, after;
-  strbuf_init(&before);
-  strbuf_init(&after);
+  StrBuf before = {0}, after = {0};
   graph_print(s.g, (PrintOptions){.locations = true}, &before);
   uint32_t types = s.g->type_count;
   for (int i = 0; i < 3; i++)
@@ -219,8 +217,7 @@ static void edit_remove_input(Graph *g) {
 }
 static void edit_state(Graph *g) { graph_add_state(g, f32_type(g, 1, 1), 0, 0); }
 static void edit_restore(Graph *g) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   graph_restore(g, graph_snapshot(g, &arena));
   arena_release(&arena);
 }

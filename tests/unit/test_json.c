@@ -7,27 +7,22 @@
 
 static void write_sample(JsonWriter *w) {
   json_open_object(w);
-  json_key(w, "a");
-  json_int(w, -1);
-  json_key(w, "b");
-  json_open_array(w);
+  json_named_int(w, "a", -1);
+  json_named_array(w, "b");
   json_bool(w, true);
   json_null(w);
   json_open_object(w);
   json_close_object(w);
   json_uint(w, UINT64_MAX);
   json_close_array(w);
-  json_key(w, "c");
-  json_open_array(w);
+  json_named_array(w, "c");
   json_close_array(w);
-  json_key(w, "d");
-  json_string(w, SV("x"));
+  json_named_string(w, "d", SV("x"));
   json_close_object(w);
 }
 
 static void test_structure(void **state) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   JsonWriter w;
   json_init(&w, &out, false);
   write_sample(&w);
@@ -43,8 +38,7 @@ static void test_structure(void **state) {
 }
 
 static void check_string(StrView value, const char *expected) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   JsonWriter w;
   json_init(&w, &out, false);
   json_string(&w, value);
@@ -62,8 +56,7 @@ static void test_strings(void **state) {
 }
 
 static void test_numbers(void **state) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   JsonWriter w;
   json_init(&w, &out, false);
   json_open_array(&w);

@@ -9,7 +9,7 @@ typedef struct Reading {
 } Reading;
 
 static void begin(Reading *r, const char *text) {
-  arena_init(&r->arena);
+  r->arena = (Arena){0};
   json_read_init(&r->json, sv_from(text), &r->arena);
 }
 

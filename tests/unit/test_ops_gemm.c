@@ -7,8 +7,7 @@
 #include "support/parallel.h"
 
 static void check_product(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   float *a = ARENA_ARRAY(&arena, float, (size_t)(m * k)),
         *b = ARENA_ARRAY(&arena, float, (size_t)(n * k)),
         *one = ARENA_ARRAY(&arena, float, (size_t)(m * n)),

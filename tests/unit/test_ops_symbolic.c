@@ -31,8 +31,7 @@ static void check_type(Fixture *f, ValueId v, const char *expected, uint32_t ass
   TypeId type = value_cget(g, v)->type;
   assert_int_equal(op_row(node_cget(g, n)->op)->shape(g, n), STATUS_OK);
   assert_int_equal(value_cget(g, v)->type, type);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   type_print(g, type_get(g, type), &text);
   assert_string_equal(strbuf_cstr(&text), expected);
   strbuf_release(&text);

@@ -60,10 +60,9 @@ static void apply(Trial *t, Graph *g, StrView names) {
     if (sv_eq(name, SV("recover_dynamic")))
       continue; /* adds biases before it rounds: quantized.py compares its values */
     Facts facts;
-    facts_init(&facts);
+    facts = (Facts){0};
     PassContext context = {.sink = &t->s.capture.sink, .options = &options, .facts = &facts};
-    Arena scratch;
-    arena_init(&scratch);
+    Arena scratch = {0};
     context.scratch = &scratch;
     Status status = row->run(&context, g);
     arena_release(&scratch);
@@ -76,8 +75,7 @@ static void apply(Trial *t, Graph *g, StrView names) {
 }
 
 static void test_graph(Trial *t, Graph *g, StrView passes) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   uint32_t outputs = graph_output_count(g);
   Tensor *before[RUNS], *after = ARENA_ARRAY(&arena, Tensor, outputs + 1);
   for (uint32_t run = 0; run < RUNS; run++) {

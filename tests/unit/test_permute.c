@@ -85,10 +85,8 @@ static void test_places(void **state) {
 /* Compile specs as words, back to the same bytes; and words that are none. */
 static void specs_are_words(void **state) {
   static const uint8_t bytes[] = {4, 0, '%', '=', ' ', 'a', 0xff};
-  Arena arena;
-  StrBuf text;
-  arena_init(&arena);
-  strbuf_init(&text);
+  Arena arena = {0};
+  StrBuf text = {0};
   delegate_append_spec(&text, &(DelegateSpec){SV("max value"), bytes, sizeof bytes});
   delegate_append_spec(&text, &(DelegateSpec){SV(""), bytes, 0});
   assert_string_equal(strbuf_cstr(&text), "max%20value=%04%00%25%3d%20a%ff =");

@@ -10,7 +10,7 @@ static const char model[] = ETC_SOURCE_DIR "/tests/cli/data/relu.onnx";
 
 static EtcSession *new_session(StrBuf *messages) {
   EtcSession *s = etc_session_new();
-  strbuf_init(messages);
+  *messages = (StrBuf){0};
   etc_session_on_diagnostic(s, capture_write, messages);
   return s;
 }
@@ -52,10 +52,8 @@ static void read_whole(const char *path, StrBuf *out) {
 
 /* A model in memory becomes the same program, in memory. */
 static void test_memory(void **state) {
-  StrBuf messages, bytes, program, expected;
-  strbuf_init(&bytes);
-  strbuf_init(&program);
-  strbuf_init(&expected);
+  StrBuf messages, bytes = {0}, program = {0}, expected;
+  expected = (StrBuf){0};
   read_whole(model, &bytes);
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX";
@@ -179,9 +177,8 @@ static void test_constants(void **state) {
 
 /* Lowers bytes in memory with one constant method; whether the program came out of the cache. */
 static bool from_cache(const char *folder, StrBuf *bytes, int64_t constant) {
-  StrBuf messages, program;
+  StrBuf messages, program = {0};
   EtcSession *s = new_session(&messages);
-  strbuf_init(&program);
   assert_int_equal(etc_session_set(s, "cache", folder), ETC_OK);
   assert_int_equal(etc_session_set(s, "dim", "batch=1"), ETC_OK);
   assert_int_equal(etc_session_add_model(s, "forward", "m.onnx", bytes->data, bytes->size), ETC_OK);
@@ -201,10 +198,9 @@ static int remove_entry(const char *path, const struct stat *st, int flag, struc
 
 /* What has no file and no text counts as well. */
 static void test_cache(void **state) {
-  StrBuf bytes;
+  StrBuf bytes = {0};
   char folder[] = "/tmp/etc-api-XXXXXX";
   assert_non_null(mkdtemp(folder));
-  strbuf_init(&bytes);
   read_whole(model, &bytes);
   assert_false(from_cache(folder, &bytes, 1));
   assert_true(from_cache(folder, &bytes, 1));

@@ -19,9 +19,9 @@ static const char text[] = "graph @forward level(aten) {\n"
 
 static void manager_test_init(ManagerTest *t) {
   sample_parse(&t->sample, text);
-  facts_init(&t->facts);
+  t->facts = (Facts){0};
   manager_init(&t->manager, &t->sample.capture.sink, &t->facts);
-  strbuf_init(&t->printed);
+  t->printed = (StrBuf){0};
   t->manager.options.print = capture_write;
   t->manager.options.print_user = &t->printed;
 }
@@ -87,8 +87,7 @@ static void test_statistics(void **state) {
   assert_int_equal(run->nodes_after, 1);
   assert_true(run->changed);
   assert_int_equal(run->stats[0].count, 1);
-  StrBuf table;
-  strbuf_init(&table);
+  StrBuf table = {0};
   manager_print_times(&t.manager, false, &table);
   assert_contains(strbuf_cstr(&table), "1 removed");
   strbuf_clear(&table);

@@ -15,7 +15,7 @@ typedef struct Case {
 
 static void case_init(Case *c, uint32_t count, uint32_t end, uint64_t seed) {
   *c = (Case){.count = count, .end = end, .state = seed * 0x9e3779b97f4a7c15u + 1};
-  arena_init(&c->arena);
+  c->arena = (Arena){0};
   c->spans = ARENA_ARRAY(&c->arena, Span, count);
   c->offsets = ARENA_ARRAY(&c->arena, uint64_t, count);
 }

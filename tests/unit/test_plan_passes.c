@@ -18,7 +18,7 @@ typedef struct Runner {
 } Runner;
 
 static Status run_pass(Runner *r, Sample *s, PassFn *pass, Level level_out) {
-  arena_init(&r->scratch);
+  r->scratch = (Arena){0};
   r->context =
       (PassContext){.sink = &s->capture.sink, .scratch = &r->scratch, .options = &r->options};
   Status status = pass(&r->context, s->g);
@@ -127,8 +127,7 @@ static void play_node(Oracle *o, NodeId n) {
 }
 
 static void play(const Graph *g) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Oracle o = {.g = g,
               .cells = ARENA_ARRAY(&arena, uint32_t, g->arena_sizes[1] / 16 + 1),
               .content = ARENA_ARRAY(&arena, uint32_t, g->value_count)};
@@ -413,8 +412,7 @@ static void test_expressions(void **state) {
   assert_int_equal(run_pass(&r, &s, pass_materialize_symints, LEVEL_EDGE), STATUS_OK);
   if (graph_verify(s.g, "materialize_symints") != STATUS_OK)
     fail_msg("%s", sample_messages(&s));
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   graph_print(s.g, (PrintOptions){0}, &text);
   const char *nonzero = strstr(strbuf_cstr(&text), "aten::nonzero");
   const char *unbacked = strstr(strbuf_cstr(&text), "int(s2) = aten::sym_size.int");

@@ -12,7 +12,7 @@ typedef struct Fixture {
 } Fixture;
 
 static void begin(Fixture *f) {
-  arena_init(&f->arena);
+  f->arena = (Arena){0};
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
   snprintf(f->path, sizeof f->path, "/tmp/etc-ptd-XXXXXX");
@@ -79,8 +79,7 @@ static void read_all(Fixture *f) {
   for (uint32_t i = 0; i < p.count; i++)
     for (uint64_t k = 0; k < p.entries[i].size; k++)
       sum = (uint8_t)(sum + p.entries[i].data[k]);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   ptd_inspect(&p, true, &text);
   strbuf_release(&text);
   ptd_close(&p);

@@ -12,14 +12,12 @@ static uint32_t count_of(const char *text, uint32_t most, Arena *arena) {
 }
 
 static void test_round_trip(void **state) {
-  Arena arena;
-  StrBuf text;
+  Arena arena = {0};
+  StrBuf text = {0};
   uint32_t count;
   Graph g = {.bank_count = 2};
   MemoryBank given[] = {{SV("sram"), 524288}, {SV("dram"), UINT64_MAX}};
   g.banks = given;
-  arena_init(&arena);
-  strbuf_init(&text);
   banks_print(&g, &text);
   MemoryBank *banks = banks_parse((StrView){text.data, text.size}, 8, &arena, &count);
   assert_int_equal(count, 2);
@@ -33,8 +31,7 @@ static void test_round_trip(void **state) {
 }
 
 static void test_other_texts(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   assert_int_equal(count_of("etc: a=1", 8, &arena), 1);
   assert_int_equal(count_of("etc: a=1 b=2 c=3", 3, &arena), 3);
   static const char *const wrong[] = {"",

@@ -16,8 +16,7 @@ static void test_symbols(void **state) {
                {"\xc3\xa9.pte", "___pte"},
                {"x/", "_"},
                {"int", "int"}};
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (size_t i = 0; i < COUNT_OF(cases); i++)
     assert_string_equal(embed_symbol(&arena, sv_from(cases[i].path)), cases[i].symbol);
   arena_release(&arena);

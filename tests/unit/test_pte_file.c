@@ -96,9 +96,7 @@ static void test_round_trip(void **state) {
         pte_emit(first.methods, first.method_count, f->ctx.sink, f->path, (EmitOptions){0}),
         STATUS_OK);
     assert_int_equal(pte_read(&f->ctx, f->path, NULL, &second), STATUS_OK);
-    StrBuf a, b;
-    strbuf_init(&a);
-    strbuf_init(&b);
+    StrBuf a = {0}, b = {0};
     print_methods(&first, &a);
     print_methods(&second, &b);
     assert_string_equal(strbuf_cstr(&a), strbuf_cstr(&b));
@@ -205,8 +203,7 @@ static void test_too_many_tables(void **state) {
 static void survive(Fixture *f, const uint8_t *data, uint64_t size) {
   PteProgram p;
   if (pte_program_open_bytes(&p, f->ctx.sink, "damaged", data, size) == STATUS_OK) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     pte_inspect_text(&p, true, &text);
     strbuf_release(&text);
     pte_program_close(&p);

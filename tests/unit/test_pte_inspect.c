@@ -18,7 +18,7 @@ static int setup(void **state) {
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
   f->ctx.readers = &backend_readers;
-  strbuf_init(&f->out);
+  f->out = (StrBuf){0};
   snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
   make_file(f->path);
   *state = f;

@@ -16,8 +16,7 @@ static PteRange **parse(const char *text, Arena *arena) {
 }
 
 static void reads_ranges(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   PteRange **r = parse("etc: [1..9, 3] [9]", &arena);
   assert_non_null(r);
   assert_int_equal(r[0][0].lo, 1);
@@ -45,8 +44,7 @@ static void refuses_other_text(void **state) {
       "etc: [99999999999999999999..9, 3] [9]",
       "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]",
   };
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   for (size_t i = 0; i < COUNT_OF(texts); i++)
     if (parse(texts[i], &arena))
       fail_msg("taken: '%s'", texts[i]);

@@ -13,8 +13,7 @@ static Constant bytes_of(uint8_t *data, uint8_t fill) {
  * with them. */
 static void named_data_share_constants(void **state) {
   uint8_t a[SIZE], same[SIZE], other[SIZE];
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   ConstantPool pool;
   constant_pool_init(&pool, 1);
   SegmentList list;
@@ -43,8 +42,7 @@ static void named_data_share_constants(void **state) {
 /* Delegates with equal bytes have one segment. */
 static void equal_blobs_are_one_segment(void **state) {
   uint8_t a[SIZE], same[SIZE], other[SIZE];
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   SegmentList list;
   segments_init(&list, &arena, 1);
   uint32_t first = segments_add_blob(&list, bytes_of(a, 7));

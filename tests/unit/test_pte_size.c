@@ -21,7 +21,7 @@ static int setup(void **state) {
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
   f->ctx.readers = &backend_readers;
-  arena_init(&f->arena);
+  f->arena = (Arena){0};
   snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
   make_file(f->path);
   *state = f;

@@ -4,8 +4,7 @@
 #include "pte/inspect_internal.h"
 
 static uint64_t peak(PteSpan *spans, uint32_t count, uint32_t left) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   PteSpans s = {.spans = spans, .count = count};
   spans_merge(&s, &arena);
   assert_int_equal(s.count, left);
@@ -77,8 +76,7 @@ static void results_in_a_list(void **state) {
                  .outputs = outputs,
                  .input_count = 1,
                  .output_count = 1};
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   PteSpans s = method_spans(&m, &arena);
   assert_int_equal(s.count, 4);
   for (uint32_t i = 0; i < s.count; i++)

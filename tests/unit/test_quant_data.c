@@ -158,10 +158,9 @@ static Status open_data(DataTest *t, const char *path, DataShard shard, DataSet 
 /* Reads all samples of a shard; sample k of the set has x = numbers[2k..] and y = integers[k]. */
 static void check_samples(DataTest *t, const char *path, DataShard shard, bool with_y) {
   DataSet *set;
-  Arena arena;
+  Arena arena = {0};
   Tensor in[2];
   bool more = true;
-  arena_init(&arena);
   if (open_data(t, path, shard, &set) != STATUS_OK)
     fail_msg("%s", strbuf_cstr(&t->sample.capture.text));
   assert_int_equal(dataset_total(set), 4);
@@ -237,10 +236,9 @@ static void test_forms(void **state) {
 
 static void check_refused(DataTest *t, const char *path, const char *why) {
   DataSet *set;
-  Arena arena;
+  Arena arena = {0};
   Tensor in[2];
   bool more = true;
-  arena_init(&arena);
   strbuf_clear(&t->sample.capture.text);
   Status status = open_data(t, path, (DataShard){0, 1}, &set);
   while (status == STATUS_OK && more)
@@ -364,10 +362,9 @@ static void test_damaged(void **state) {
       changed.data[at] ^= 0x55;
       data_write(&t, "x.npz", changed.data, changed.size);
       DataSet *set;
-      Arena arena;
+      Arena arena = {0};
       Tensor in;
       bool more = true;
-      arena_init(&arena);
       Status status = open_data(&t, t.path, (DataShard){0, 1}, &set);
       for (size_t k = 0; status == STATUS_OK && more; k++) {
         status = dataset_next(set, &arena, &in, &more);
@@ -390,7 +387,7 @@ static void observe_all(DataTest *t, DataShard shard, unsigned threads, StatsFil
   uint32_t count;
   Graph *g = t->sample.g;
   *out = (StatsFile){.head = {.model = "0123456789abcdef0123456789abcdef", .shard = shard}};
-  arena_init(&out->arena);
+  out->arena = (Arena){0};
   assert_int_equal(open_data(t, t->path, shard, &set), STATUS_OK);
   ValueId *values = observe_values(g, &out->arena, &count);
   StrView *names = stats_names(g, values, count, &out->arena);
@@ -546,9 +543,8 @@ static void test_names(void **state) {
                 "  %4: f32[2] = aten::relu(%3) \"a~2\"\n"
                 "  output %4 \"y\"\n"
                 "}\n");
-  Arena arena;
+  Arena arena = {0};
   uint32_t count;
-  arena_init(&arena);
   ValueId *values = observe_values(t.sample.g, &arena, &count);
   StrView *names = stats_names(t.sample.g, values, count, &arena);
   assert_int_equal(count, 5);

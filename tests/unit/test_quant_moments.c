@@ -57,14 +57,13 @@ static const char tables[] = "graph @forward level(aten) {\n"
 /* Rows of the table, ones, and normal numbers; lengths are as near to 64 as they may be. */
 static void test_made_samples(void **state) {
   Sample s;
-  Arena arena;
+  Arena arena = {0};
   MadeSamples made;
   Tensor x[4];
   bool more = true;
   uint32_t count = 0, row_seen = 0;
   double sum = 0, squares = 0, numbers_seen = 0;
   sample_parse(&s, tables);
-  arena_init(&arena);
   made_samples_init(&made, s.g, &arena);
   for (;; count++) {
     assert_int_equal(made_samples_next(&made, &arena, x, &more, &s.capture.sink), STATUS_OK);

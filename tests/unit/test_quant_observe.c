@@ -18,8 +18,7 @@ static void test_values(void **state) {
       "}\n";
   Sample s;
   sample_parse(&s, text);
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   uint32_t count;
   ValueId *values = observe_values(s.g, &arena, &count);
   assert_int_equal(count, 3); /* neither ids, booleans, constants nor the mark */

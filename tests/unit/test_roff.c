@@ -4,16 +4,14 @@
 #include "manual/roff.h"
 
 static void check_text(const char *text, const char *expected) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   roff_text(&out, sv_from(text));
   assert_string_equal(strbuf_cstr(&out), expected);
   strbuf_release(&out);
 }
 
 static void check_markdown(const char *text, const char *expected) {
-  StrBuf out;
-  strbuf_init(&out);
+  StrBuf out = {0};
   roff_markdown(&out, sv_from(text));
   assert_string_equal(strbuf_cstr(&out), expected);
   strbuf_release(&out);

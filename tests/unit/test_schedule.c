@@ -28,7 +28,7 @@ static void add_operand(Case *c, uint32_t node, ScheduleUse *uses, uint32_t buff
 /* Every node makes a buffer of those before it; what nobody uses is an output. */
 static void case_init(Case *c, uint32_t count, uint64_t seed) {
   *c = (Case){.state = seed * 0x9e3779b97f4a7c15u + 1};
-  arena_init(&c->arena);
+  c->arena = (Arena){0};
   c->nodes = ARENA_ARRAY(&c->arena, ScheduleNode, count);
   c->buffers = ARENA_ARRAY(&c->arena, ScheduleBuffer, (size_t)count + 1);
   c->p = (ScheduleProblem){c->nodes, c->buffers, count, count + 1};
@@ -105,8 +105,7 @@ static void test_against_orders(void **state) {
 
 /* What runs in place, what an input takes, what an output keeps. */
 static void test_peak(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   ScheduleBuffer buffers[] = {{32, 1, true}, {32, 2, false}, {16, 0, false}};
   uint32_t made[] = {1, 2};
   ScheduleUse over[] = {{0, true}}, kept[] = {{1, false}};

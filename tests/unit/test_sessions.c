@@ -40,8 +40,8 @@ typedef struct Lowering {
 
 static void *lower(void *user) {
   Lowering *l = user;
-  strbuf_init(&l->program);
-  strbuf_init(&l->messages);
+  l->program = (StrBuf){0};
+  l->messages = (StrBuf){0};
   EtcSession *s = etc_session_new();
   etc_session_on_diagnostic(s, capture_write, &l->messages);
   for (const char *const *o = l->c->options; o && *o; o += 2)

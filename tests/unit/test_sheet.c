@@ -12,10 +12,10 @@ typedef struct Fixture {
 static int setup(void **state) {
   Fixture *f = xrealloc(NULL, sizeof *f);
   *f = (Fixture){0};
-  arena_init(&f->arena);
+  f->arena = (Arena){0};
   f->a = (Sheet){.arena = &f->arena, .path = "a.pte", .kind = "program"};
   f->b = (Sheet){.arena = &f->arena, .path = "b.pte", .kind = "program"};
-  strbuf_init(&f->out);
+  f->out = (StrBuf){0};
   *state = f;
   return 0;
 }

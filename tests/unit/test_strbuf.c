@@ -11,8 +11,7 @@
 #include "support/text.h"
 
 static void test_append(void **state) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   assert_string_equal(strbuf_cstr(&buf), "");
   strbuf_append(&buf, (StrView){NULL, 0});
   assert_string_equal(strbuf_cstr(&buf), "");
@@ -31,9 +30,7 @@ static void test_append(void **state) {
 }
 
 static void check_escaped(StrView text, const char *expected) {
-  StrBuf buf, back;
-  strbuf_init(&buf);
-  strbuf_init(&back);
+  StrBuf buf = {0}, back = {0};
   strbuf_append_escaped(&buf, text);
   assert_string_equal(strbuf_cstr(&buf), expected);
   assert_true(strbuf_append_unescaped(&back, (StrView){buf.data, buf.size}));
@@ -57,9 +54,7 @@ static void test_escape(void **state) {
 }
 
 static void test_escape_every_byte_pair(void **state) {
-  StrBuf buf, back;
-  strbuf_init(&buf);
-  strbuf_init(&back);
+  StrBuf buf = {0}, back = {0};
   for (unsigned i = 0; i < 65536; i++) {
     char pair[2] = {(char)(i >> 8), (char)i};
     strbuf_clear(&buf);
@@ -77,8 +72,7 @@ static void test_escape_every_byte_pair(void **state) {
 
 static void test_unescape_errors(void **state) {
   static const char *const bad[] = {"\\", "\\q", "\\x", "\\x1", "\\xg0", "\\x0g", "a\\u0041"};
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   for (size_t i = 0; i < COUNT_OF(bad); i++)
     assert_false(strbuf_append_unescaped(&buf, sv_from(bad[i])));
   assert_false(strbuf_append_unescaped(&buf, SV("\\\0")));
@@ -86,24 +80,21 @@ static void test_unescape_errors(void **state) {
 }
 
 static void test_printable(void **state) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   strbuf_append_printable(&buf, SV("a \"b\" \\ \x1b[0m\n"));
   assert_string_equal(strbuf_cstr(&buf), "a \"b\" \\ \\x1B[0m\\n");
   strbuf_release(&buf);
 }
 
 static void check_double(double value, const char *expected) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   strbuf_append_double(&buf, value);
   assert_string_equal(strbuf_cstr(&buf), expected);
   strbuf_release(&buf);
 }
 
 static void check_word(StrView text, const char *expected) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   strbuf_append_word(&buf, text);
   assert_string_equal(strbuf_cstr(&buf), expected);
   strbuf_release(&buf);
@@ -138,8 +129,7 @@ static void test_double(void **state) {
 }
 
 static void check_round_trips(void) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   uint64_t random = 88172645463325252u;
   for (int i = 0; i < 20000; i++) {
     random ^= random << 13;
@@ -171,8 +161,7 @@ static void test_double_round_trip(void **state) {
 }
 
 static void check_bytes(uint64_t bytes, const char *text) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   strbuf_append_bytes(&buf, bytes);
   assert_string_equal(strbuf_cstr(&buf), text);
   strbuf_release(&buf);
@@ -191,8 +180,7 @@ static void test_bytes(void **state) {
 }
 
 static void check_time(double ns, const char *text) {
-  StrBuf buf;
-  strbuf_init(&buf);
+  StrBuf buf = {0};
   strbuf_append_time(&buf, ns);
   assert_string_equal(strbuf_cstr(&buf), text);
   strbuf_release(&buf);

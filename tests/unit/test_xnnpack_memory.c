@@ -10,8 +10,7 @@ typedef struct Expected {
 } Expected;
 
 static void check(const Expected *e) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   DelegateCall call = made_call(&e->made, &arena, NULL);
   XrGraph x;
   assert_null(xr_read(call.blob, call.blob_size, &arena, &x));
@@ -75,8 +74,7 @@ static void chain_of_equal_values(void **state) {
   Made m = {.values = {IN(0, 8, 8), TEMP(8, 8), TEMP(8, 8), TEMP(8, 8), OUT(1, 8, 8)},
             .nodes = {TURN(0, 1), TURN(1, 2), TURN(2, 3), TURN(3, 4)}};
   const uint32_t expected[] = {0, 4, 1, 3, 2};
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   DelegateCall call = made_call(&m, &arena, NULL);
   XrGraph x;
   assert_null(xr_read(call.blob, call.blob_size, &arena, &x));

@@ -328,8 +328,7 @@ static const char *run(Run *r, Arena *arena) {
 }
 
 static void run_right(Run *r) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   const char *fault = run(r, &arena);
   if (fault)
     fail_msg("%s", fault);
@@ -536,8 +535,7 @@ static void wrong_scales(void **state) {
                  .nodes = {{PRODUCT, {0, 2, MADE_NONE, 1, 0}}}},
            .in = {x},
            .constants = {NULL, w, NULL, zero}};
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   assert_contains(run(&r, &arena), "a scale of the filter is not a normal number above zero");
   r.constants[3] = large;
   assert_contains(run(&r, &arena), "256 times that of the result, or more");

@@ -35,8 +35,7 @@ static void header_and_tables(void **state) {
 
 /* 8 bytes later, and 8 fewer of them. */
 static void alignment(void **state) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   Made m = {UNARY};
   DelegateCall call = made_call(&m, &arena, NULL);
   uint8_t *blob = (uint8_t *)(uintptr_t)call.blob;

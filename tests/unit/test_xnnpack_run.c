@@ -48,8 +48,7 @@ static const char *run(Run *r, Arena *arena) {
 }
 
 static void expect(Run *r, const double *want, uint32_t count, const char *what) {
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   const char *fault = run(r, &arena);
   if (fault)
     fail_msg("%s: %s", what, fault);
@@ -520,8 +519,7 @@ static void convolution_nodes(void **state) {
 static void sizes_and_memory(void **state) {
   Made m = {.values = {IN(0, 4, 3), OUT(1, 4, 3)}, .nodes = {{SIGMOID, {0, 1, 0}}}};
   float x[6] = {0}, y[12];
-  Arena arena;
-  arena_init(&arena);
+  Arena arena = {0};
   DelegateCall call = made_call(&m, &arena, NULL);
   Tensor *in = (Tensor *)(uintptr_t)&call.inputs[0];
   in->dims[0] = 2;

@@ -64,10 +64,8 @@ static Sample *sample(const char *path, Graph *g, Arena *arena, StrBuf *messages
 static void test_file(const char *path) {
   char program[] = "/tmp/etc-xnnpack-XXXXXX";
   make_file(program);
-  Arena arena;
-  StrBuf messages;
-  arena_init(&arena);
-  strbuf_init(&messages);
+  Arena arena = {0};
+  StrBuf messages = {0};
   EtcSession *s = open_session(path, &messages, false);
   Sample **samples = ARENA_ARRAY(&arena, Sample *, s->program.method_count);
   for (uint32_t m = 0; m < s->program.method_count; m++)

@@ -25,7 +25,7 @@ static inline void capture_write(void *user, const char *text, size_t size) {
 }
 static inline void capture_init(Capture *capture) {
   diag_sink_init(&capture->sink);
-  strbuf_init(&capture->text);
+  capture->text = (StrBuf){0};
   capture->sink.write = capture_write;
   capture->sink.write_user = &capture->text;
 }

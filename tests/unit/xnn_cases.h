@@ -50,8 +50,7 @@ static inline const char *verdict(const Case *c, Arena *arena) {
 
 static inline void try_cases(const Case *cases, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    Arena arena;
-    arena_init(&arena);
+    Arena arena = {0};
     const char *fault = verdict(&cases[i], &arena);
     if (!cases[i].says && fault)
       fail_msg("case %zu is right: %s", i, fault);

@@ -18,8 +18,7 @@ int cmd_backends(const CommandLine *line) {
     status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   const Registry *r = &line->session->registry;
   for (uint32_t i = 0; i < r->backend_count; i++)
     print_backend(r->backends[i], &text);

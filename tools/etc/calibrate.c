@@ -72,7 +72,6 @@ static Status collect(Session *s, Method *m, DataSet *set, const char *output, D
   file.head.data = dataset_hash(set);
   file.head.total = dataset_total(set);
   file.head.counted = dataset_count(set);
-  arena_init(&file.arena);
   ValueId *values = observe_values(g, &file.arena, &count);
   StrView *names = stats_names(g, values, count, &file.arena);
   Stats *stats = ARENA_ARRAY(&file.arena, Stats, count);
@@ -91,23 +90,16 @@ static Status collect(Session *s, Method *m, DataSet *set, const char *output, D
 
 static EtcStatus load(const CommandLine *line, const char *data, Method **method) {
   Session *s = line->session;
-  EtcStatus status = expect_arguments(line, 1, "a model");
-  if (status == ETC_OK)
-    status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK && s->program.sources[0]->kind != SOURCE_ONNX)
-    status = session_usage(s, "", "calibrate the .onnx", "'%s' is not an ONNX model",
-                           line->arguments[0]);
-  if (status == ETC_OK)
-    status = dims_from_data(line, s->program.sources[0], data);
-  if (status == ETC_OK)
-    status = session_status(session_import(s, false));
-  if (status == ETC_OK)
-    status = session_status(session_run(s, STAGE_SOURCE));
-  if (status == ETC_OK)
-    status = session_status(session_prepare_ranges(s));
-  if (status == ETC_OK)
-    status = session_status(session_method(s, SV(""), method));
-  return status;
+  TRY(expect_arguments(line, 1, "a model"));
+  TRY(session_add_source(s, "forward", line->arguments[0]));
+  if (s->program.sources[0]->kind != SOURCE_ONNX)
+    return session_usage(s, "", "calibrate the .onnx", "'%s' is not an ONNX model",
+                         line->arguments[0]);
+  TRY(dims_from_data(line, s->program.sources[0], data));
+  TRY(session_status(session_import(s, false)));
+  TRY(session_status(session_run(s, STAGE_SOURCE)));
+  TRY(session_status(session_prepare_ranges(s)));
+  return session_status(session_method(s, SV(""), method));
 }
 
 static EtcStatus run_collect(const CommandLine *line, const char *output) {

@@ -96,8 +96,7 @@ static void add_suffixes(StrBuf *out, StrView text) {
 /* Reads a usage such as "list | show NAME | check FILE.yaml" or "text|json". */
 static Candidates read_usage(Session *s, StrView usage, StrBuf *words) {
   Candidates found = {.suffixes = ""};
-  StrBuf suffixes;
-  strbuf_init(&suffixes);
+  StrBuf suffixes = {0};
   bool word_begins = true;
   for (size_t at = 0; at < usage.size; at++) {
     StrView rest = {usage.data + at, usage.size - at};
@@ -122,8 +121,7 @@ static Candidates finish(Session *s, Candidates c, StrBuf *words) {
 }
 
 Candidates option_candidates(Session *s, const OptionRow *row) {
-  StrBuf words;
-  strbuf_init(&words);
+  StrBuf words = {0};
   Candidates c = read_usage(s, sv_from(row->argument), &words);
   for (size_t i = 0; i < COUNT_OF(option_names); i++)
     if (option_names[i].id == row->id)
@@ -133,8 +131,7 @@ Candidates option_candidates(Session *s, const OptionRow *row) {
 
 /* Of the usage of a command only what is before its options. */
 Candidates argument_candidates(Session *s, CommandId command) {
-  StrBuf words;
-  strbuf_init(&words);
+  StrBuf words = {0};
   const char *usage = command_table[command].arguments, *options = strstr(usage, " -");
   StrView before = {usage, options ? (size_t)(options - usage) : strlen(usage)};
   Candidates c = read_usage(s, before, &words);
@@ -155,8 +152,7 @@ int cmd_completion(const CommandLine *line) {
   for (size_t i = 0; i < COUNT_OF(scripts); i++) {
     if (strcmp(line->arguments[0], scripts[i].shell) != 0)
       continue;
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     scripts[i].append(line->session, &text);
     return print_and_release(line, &text);
   }

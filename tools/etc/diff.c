@@ -40,17 +40,16 @@ static EtcStatus read_sheet(const CommandLine *line, const char *path, Sheet *sh
 }
 
 static EtcStatus read_both(const CommandLine *line, Sheet sheets[2]) {
-  EtcStatus status = expect_arguments(line, 2, "two programs or models");
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  for (int i = 0; i < 2 && status == ETC_OK; i++)
-    status = read_sheet(line, line->arguments[i], &sheets[i]);
-  if (status == ETC_OK && strcmp(sheets[0].kind, sheets[1].kind) != 0)
-    status = session_usage(line->session, "",
-                           "compare two programs, two ONNX models or two textual graphs",
-                           "'%s' (%s) and '%s' (%s) cannot be compared", sheets[0].path,
-                           sheets[0].kind, sheets[1].path, sheets[1].kind);
-  return status;
+  TRY(expect_arguments(line, 2, "two programs or models"));
+  TRY(command_line_apply(line));
+  for (int i = 0; i < 2; i++)
+    TRY(read_sheet(line, line->arguments[i], &sheets[i]));
+  if (strcmp(sheets[0].kind, sheets[1].kind) == 0)
+    return ETC_OK;
+  return session_usage(line->session, "",
+                       "compare two programs, two ONNX models or two textual graphs",
+                       "'%s' (%s) and '%s' (%s) cannot be compared", sheets[0].path, sheets[0].kind,
+                       sheets[1].path, sheets[1].kind);
 }
 
 static void print_diff(const CommandLine *line, const SheetDiff *d, StrBuf *out) {
@@ -73,8 +72,7 @@ int cmd_diff(const CommandLine *line) {
   if (status != ETC_OK)
     return status == ETC_FAILED || status == ETC_USAGE ? TROUBLE : (int)status;
   SheetDiff d = sheet_compare(&sheets[0], &sheets[1]);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   print_diff(line, &d, &text);
   if (print_and_release(line, &text) != ETC_OK)
     return TROUBLE;

@@ -86,14 +86,10 @@ static EtcStatus set_alignment(Job *j, const char *given) {
 }
 
 static EtcStatus set_options(Job *j, const CommandLine *line) {
-  EtcStatus status = set_names(j, line);
-  if (status == ETC_OK)
-    status = set_symbol(j, command_line_value(line, OPT_SYMBOL));
-  if (status == ETC_OK)
-    status = set_section(j, command_line_value(line, OPT_SECTION));
-  if (status == ETC_OK)
-    status = set_alignment(j, command_line_value(line, OPT_ALIGN));
-  return status;
+  TRY(set_names(j, line));
+  TRY(set_symbol(j, command_line_value(line, OPT_SYMBOL)));
+  TRY(set_section(j, command_line_value(line, OPT_SECTION)));
+  return set_alignment(j, command_line_value(line, OPT_ALIGN));
 }
 
 /* --- files --- */
@@ -138,9 +134,8 @@ static Status write_depfile(Job *j) {
     path = arena_printf(&s->arena, "%s.d", j->output);
   if (!path)
     return STATUS_OK;
-  StrBuf text;
+  StrBuf text = {0};
   Depfile d;
-  strbuf_init(&text);
   depfile_begin(&d, s->depfile_target ? s->depfile_target : j->output);
   depfile_add(&d, j->path);
   depfile_end(&d, &text);
@@ -178,13 +173,10 @@ static Status write_outputs(Job *j) {
 }
 
 static void print_summary(const Job *j) {
-  StrBuf text;
+  StrBuf text = {0};
   if (j->session->sink.quiet)
     return;
-  strbuf_init(&text);
-  strbuf_append(&text, SV("wrote "));
-  strbuf_append_printable(&text, sv_from(j->output));
-  strbuf_append(&text, SV(" and "));
+  strbuf_append_within(&text, "wrote ", sv_from(j->output), " and ");
   strbuf_append_printable(&text, sv_from(j->header));
   strbuf_printf(&text, "\n  array '%s' of ", j->embed.symbol);
   strbuf_append_bytes(&text, j->embed.file->size);

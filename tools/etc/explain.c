@@ -24,8 +24,7 @@ static void append_wrapped(StrBuf *out, const char *text) {
 }
 
 static int list_all(const CommandLine *line) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
     const DiagRow *row = diag_row((DiagCode)i);
     strbuf_printf(&text, "%s  %-22s %s\n", row->code, row->id, row->summary);
@@ -57,8 +56,7 @@ static void append_markdown_row(StrBuf *out, const DiagRow *row) {
 
 /* docs/reference/diagnostics.md */
 static int print_markdown(const CommandLine *line) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "%s",
                 "# Diagnostics\n\nWhat the codes in messages mean, as `etc explain "
                 "CODE` prints it: E an error, W a "
@@ -124,8 +122,7 @@ int cmd_explain(const CommandLine *line) {
   if (!diag_find(sv_from(name), &code))
     return (int)unknown(line, line->arguments[0]);
   const DiagRow *row = diag_row(code);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_printf(&text, "%s %s: %s\n\n", row->code, row->id, row->summary);
   append_wrapped(&text, row->explanation);
   if (row->hint[0])

@@ -61,8 +61,7 @@ static void help_markdown(StrBuf *out) {
 }
 
 int cmd_help(const CommandLine *line) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   bool markdown = command_line_has(line, OPT_MARKDOWN);
   if (line->argument_count == 0) {
     (markdown ? help_markdown : help_overview)(&text);

@@ -49,9 +49,7 @@ static EtcStatus extract_all(const CommandLine *line, const PteProgram *p) {
 static EtcStatus inspect_tensors(const CommandLine *line, const char *path, StrBuf *out) {
   Session *s = line->session;
   PtdFile file;
-  EtcStatus status = session_status(ptd_open(&file, &s->sink, s->ctx.names.seed, path));
-  if (status != ETC_OK)
-    return status;
+  TRY(session_status(ptd_open(&file, &s->sink, s->ctx.names.seed, path)));
   ptd_inspect(&file, s->sink.verbose, out);
   ptd_close(&file);
   return ETC_OK;
@@ -73,9 +71,8 @@ static EtcStatus show_program(const CommandLine *line, PteProgram *program, StrB
 /* {"test_sets": …, "program": what is shown of a .pte} */
 static EtcStatus bundle_json(const CommandLine *line, const BundleFile *b, PteProgram *program,
                              StrBuf *out) {
-  StrBuf shown;
+  StrBuf shown = {0};
   JsonWriter w;
-  strbuf_init(&shown);
   EtcStatus status = show_program(line, program, &shown);
   json_init(&w, out, true);
   json_open_object(&w);
@@ -123,19 +120,17 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
              : bundle_open(&bundle, &s->sink, path);
     return opened == STATUS_OK ? inspect_bundle(line, &bundle, out) : session_status(opened);
   }
-  EtcStatus status = session_status(
+  TRY(session_status(
       read ? pte_program_open_bytes(&program, &s->sink, bytes->path, bytes->data, bytes->size)
-           : pte_program_open(&program, &s->sink, path));
-  return status == ETC_OK ? show_program(line, &program, out) : status;
+           : pte_program_open(&program, &s->sink, path)));
+  return show_program(line, &program, out);
 }
 
 static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
   Session *s = line->session;
-  EtcStatus status = s->program.source_count ? session_usage(s, "", "name it once",
-                                                             "standard input can be read only once")
-                                             : session_add_source(s, "forward", "-");
-  if (status != ETC_OK)
-    return status;
+  TRY(s->program.source_count
+          ? session_usage(s, "", "name it once", "standard input can be read only once")
+          : session_add_source(s, "forward", "-"));
   const Source *read = s->program.sources[0];
   switch (read->kind) {
   case SOURCE_ONNX:
@@ -205,8 +200,7 @@ int cmd_inspect(const CommandLine *line) {
         session_usage(line->session, "--extract", "name one program", "--extract is for one file");
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   const char *kernels = command_line_value(line, OPT_KERNEL_LIST);
   status = kernels ? inspect_kernels(line, kernels, &text) : inspect_all(line, &text);
   int printed = print_and_release(line, &text);

@@ -17,8 +17,7 @@ static void append_type(const Graph *g, ValueId v, StrBuf *out) {
   strbuf_append(out, sv_from(dtype_name((DType)t->dtype)));
   strbuf_append_char(out, '[');
   for (uint32_t i = 0; i < t->rank; i++) {
-    StrBuf dim;
-    strbuf_init(&dim);
+    StrBuf dim = {0};
     sym_print_named(&g->syms, t->dims[i], &dim);
     strbuf_append(out, i ? SV(", ") : SV(""));
     strbuf_append_printable(out, (StrView){strbuf_cstr(&dim), dim.size});
@@ -72,9 +71,7 @@ static void text_value(const Graph *g, const char *title, uint32_t i, StrView na
                        StrBuf *out) {
   strbuf_printf(out, "  %s %u: ", title, i);
   if (name.size) {
-    strbuf_append_char(out, '\'');
-    strbuf_append_printable(out, name);
-    strbuf_append(out, SV("' "));
+    strbuf_append_within(out, "'", name, "' ");
   }
   append_type(g, v, out);
   strbuf_append_char(out, '\n');
@@ -99,8 +96,7 @@ static void text_graph(const Graph *g, StrBuf *out) {
 /* --- JSON --- */
 
 static void json_value(const Graph *g, StrView name, ValueId v, JsonWriter *w) {
-  StrBuf type;
-  strbuf_init(&type);
+  StrBuf type = {0};
   append_type(g, v, &type);
   json_open_object(w);
   json_named_string(w, "name", name);
@@ -116,18 +112,15 @@ static void json_graph(const Graph *g, JsonWriter *w) {
   json_named_string(w, "name", intern_get(&g->ctx->names, g->name));
   json_named_string(w, "level", sv_from(level_name(g->level)));
   json_named_uint(w, "nodes", g->live_nodes);
-  json_key(w, "inputs");
-  json_open_array(w);
+  json_named_array(w, "inputs");
   for (uint32_t i = 0; i < g->input_count; i++)
     json_value(g, input_name(g, i), g->inputs[i], w);
   json_close_array(w);
-  json_key(w, "outputs");
-  json_open_array(w);
+  json_named_array(w, "outputs");
   for (uint32_t i = 0; i < graph_output_count(g); i++)
     json_value(g, output_name(g, i), graph_output(g, i), w);
   json_close_array(w);
-  json_key(w, "operators");
-  json_open_array(w);
+  json_named_array(w, "operators");
   for (uint32_t i = 0; i < count; i++) {
     json_open_object(w);
     json_named_string(w, "name", op_schema(counts[i].op)->full);
@@ -142,9 +135,7 @@ static void json_graph(const Graph *g, JsonWriter *w) {
 
 static void report(const Session *s, const char *path, bool json, StrBuf *out) {
   if (!json) {
-    strbuf_append(out, SV("file: "));
-    strbuf_append_printable(out, sv_from(path));
-    strbuf_append_char(out, '\n');
+    strbuf_append_within(out, "file: ", sv_from(path), "\n");
     for (uint32_t i = 0; i < s->program.method_count; i++)
       text_graph(s->program.methods[i].graph, out);
     return;
@@ -153,8 +144,7 @@ static void report(const Session *s, const char *path, bool json, StrBuf *out) {
   json_init(&w, out, true);
   json_open_object(&w);
   json_named_string(&w, "file", sv_from(path));
-  json_key(&w, "methods");
-  json_open_array(&w);
+  json_named_array(&w, "methods");
   for (uint32_t i = 0; i < s->program.method_count; i++)
     json_graph(s->program.methods[i].graph, &w);
   json_close_array(&w);
@@ -192,8 +182,7 @@ EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source
 
 static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView name, ValueId v,
                         Sheet *sheet) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   strbuf_append_char(&text, '\'');
   strbuf_append(&text, name);
   strbuf_append(&text, SV("' "));
@@ -234,10 +223,9 @@ static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
   for (ValueId v = 1; v < g->value_count; v++) {
     const Constant *c = value_lazy_constant(g, v);
     StrView name = intern_get(&g->ctx->names, g->values[v].name);
-    StrBuf type;
+    StrBuf type = {0};
     if (!c || !g->values[v].use_count)
       continue;
-    strbuf_init(&type);
     append_type(g, v, &type);
     StrView text = {strbuf_cstr(&type), type.size};
     sheet_add(name.size ? sheet : sums, (Fact){.section = FACTS_CONSTANTS,

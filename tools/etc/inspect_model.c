@@ -146,8 +146,7 @@ static void text_verdict(Inspection *i, StrBuf *out) {
 /* The messages are objects, one a line. */
 static void json_messages(Inspection *i, JsonWriter *w) {
   const char *text = strbuf_cstr(&i->messages);
-  json_key(w, "messages");
-  json_open_array(w);
+  json_named_array(w, "messages");
   while (*text) {
     size_t size = strcspn(text, "\n");
     json_raw(w, (StrView){text, size});
@@ -157,8 +156,7 @@ static void json_messages(Inspection *i, JsonWriter *w) {
 }
 
 static void json_verdict(Inspection *i, JsonWriter *w) {
-  json_key(w, "dims");
-  json_open_array(w);
+  json_named_array(w, "dims");
   for (uint32_t k = 0; k < i->dims.count; k++) {
     const DimSuggestion *d = &i->dims.dims[k];
     json_open_object(w);
@@ -168,11 +166,9 @@ static void json_verdict(Inspection *i, JsonWriter *w) {
     json_close_object(w);
   }
   json_close_array(w);
-  json_key(w, "lowers");
-  json_bool(w, i->lowers);
+  json_named_bool(w, "lowers", i->lowers);
   json_messages(i, w);
-  StrBuf command;
-  strbuf_init(&command);
+  StrBuf command = {0};
   append_command(i, &command);
   json_named_string(w, "command", sv_from(strbuf_cstr(&command)));
   strbuf_release(&command);
@@ -199,13 +195,9 @@ EtcStatus inspect_model(const CommandLine *line, const char *path, const Source 
   Inspection i = {
       .line = line, .path = path, .read = read, .json = command_line_has(line, OPT_JSON)};
   OnnxModel model;
-  EtcStatus status = session_status(read ? session_open_onnx(s, read, &model)
-                                         : onnx_model_open(&model, &s->sink, path));
-  if (status != ETC_OK)
-    return status;
-  arena_init(&i.arena);
-  strbuf_init(&i.messages);
-  status = take_recipe(&i);
+  TRY(session_status(read ? session_open_onnx(s, read, &model)
+                          : onnx_model_open(&model, &s->sink, path)));
+  EtcStatus status = take_recipe(&i);
   ImportOptions options = given_dims(s);
   if (status == ETC_OK) {
     suggest_dims(&s->ctx, &model, &options, &i.arena, &i.dims);

@@ -7,11 +7,10 @@
 
 /* Standard error stays JSON for those who asked for JSON there. */
 static void print_summary(const Session *s, const char *output) {
-  StrBuf text;
+  StrBuf text = {0};
   if (s->sink.quiet || s->explain_json || s->size_json || (s->time_passes && s->time_json))
     return;
   output = output ? output : s->output; /* of a recipe */
-  strbuf_init(&text);
   session_summary(s, strcmp(output, "-") == 0 ? "<stdout>" : output, &text);
   fwrite(strbuf_cstr(&text), 1, text.size, stderr);
   strbuf_release(&text);

@@ -71,23 +71,17 @@ EtcStatus expect_some(const CommandLine *line, const char *what) {
 
 EtcStatus add_model(const CommandLine *line) {
   Session *s = line->session;
-  EtcStatus status = ETC_OK;
   if (line->argument_count != 1 && (line->argument_count || !s->recipe))
-    status = expect_arguments(line, 1, "a model");
-  if (status == ETC_OK && line->argument_count)
-    status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK)
-    status = recipe_apply(s);
-  if (status == ETC_OK && !s->program.source_count)
-    status = expect_arguments(line, 1, "a model");
-  return status;
+    TRY(expect_arguments(line, 1, "a model"));
+  if (line->argument_count)
+    TRY(session_add_source(s, "forward", line->arguments[0]));
+  TRY(recipe_apply(s));
+  return s->program.source_count ? ETC_OK : expect_arguments(line, 1, "a model");
 }
 
 EtcStatus load_model(const CommandLine *line, bool allow_pte) {
-  EtcStatus status = add_model(line);
-  if (status == ETC_OK)
-    status = session_status(session_import(line->session, allow_pte));
-  return status;
+  TRY(add_model(line));
+  return session_status(session_import(line->session, allow_pte));
 }
 
 EtcStatus refuse_warnings(const CommandLine *line) {
@@ -135,8 +129,7 @@ static EtcStatus run(Session *s, void *user) {
   int argc = given->count;
   char **argv = given->texts;
   if (argc < 2) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     help_overview(&text);
     fwrite(strbuf_cstr(&text), 1, text.size, stderr);
     strbuf_release(&text);
@@ -156,8 +149,7 @@ static EtcStatus run(Session *s, void *user) {
   if (status != ETC_OK)
     return status;
   if (line.help) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     help_command(line.command, &text);
     return (EtcStatus)print_and_release(&line, &text);
   }

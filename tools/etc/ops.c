@@ -124,8 +124,7 @@ static void print_markdown(StrBuf *out) {
 }
 
 static void json_words(JsonWriter *w, const char *key, OpId op, bool levels) {
-  json_key(w, key);
-  json_open_array(w);
+  json_named_array(w, key);
   if (levels) {
     for (int level = 0; level < LEVEL_COUNT; level++)
       if (op_allowed_at(op, (Level)level))
@@ -141,10 +140,8 @@ static void json_words(JsonWriter *w, const char *key, OpId op, bool levels) {
 static void json_op(JsonWriter *w, OpId op) {
   const OpRow *row = op_row(op);
   json_open_object(w);
-  json_key(w, "op");
-  json_string(w, op_schema(op)->full);
-  json_key(w, "schema");
-  json_string(w, sv_from(row->schema));
+  json_named_string(w, "op", op_schema(op)->full);
+  json_named_string(w, "schema", sv_from(row->schema));
   json_key(w, "kernel");
   if (row->out)
     json_string(w, sv_from(row->out));
@@ -152,32 +149,25 @@ static void json_op(JsonWriter *w, OpId op) {
     json_null(w);
   json_words(w, "dtypes", op, false);
   json_words(w, "levels", op, true);
-  json_key(w, "doc");
-  json_string(w, sv_from(row->doc));
+  json_named_string(w, "doc", sv_from(row->doc));
   json_close_object(w);
 }
 
 static void json_onnx(JsonWriter *w, const OnnxOpRow *row) {
   json_open_object(w);
-  json_key(w, "domain");
-  json_string(w, sv_from(row->domain));
-  json_key(w, "name");
-  json_string(w, sv_from(row->name));
-  json_key(w, "since");
-  json_int(w, row->since);
+  json_named_string(w, "domain", sv_from(row->domain));
+  json_named_string(w, "name", sv_from(row->name));
+  json_named_int(w, "since", row->since);
   json_key(w, "until");
   if (row->until)
     json_int(w, row->until);
   else
     json_null(w);
-  json_key(w, "lowering");
-  json_string(w, sv_from(row->lowering ? row->lowering : ""));
+  json_named_string(w, "lowering", sv_from(row->lowering ? row->lowering : ""));
   const OnnxLimit *limit = onnx_limit(row);
   const char *types = onnx_element_types(row);
-  json_key(w, "element_types");
-  json_string(w, sv_from(types ? types : ""));
-  json_key(w, "limit");
-  json_string(w, sv_from(limit ? limit->text : ""));
+  json_named_string(w, "element_types", sv_from(types ? types : ""));
+  json_named_string(w, "limit", sv_from(limit ? limit->text : ""));
   json_close_object(w);
 }
 
@@ -190,8 +180,7 @@ static void print_text(bool onnx_only, StrBuf *out) {
 }
 
 static void json_ir(JsonWriter *w) {
-  json_key(w, "ops");
-  json_open_array(w);
+  json_named_array(w, "ops");
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++)
     json_op(w, (OpId)op);
   json_close_array(w);
@@ -203,8 +192,7 @@ static void print_json(bool onnx_only, StrBuf *out) {
   json_open_object(&w);
   if (!onnx_only)
     json_ir(&w);
-  json_key(&w, "onnx");
-  json_open_array(&w);
+  json_named_array(&w, "onnx");
   for (uint32_t i = 0; onnx_op_row(i); i++)
     json_onnx(&w, onnx_op_row(i));
   json_close_array(&w);
@@ -217,8 +205,7 @@ int cmd_ops(const CommandLine *line) {
   if (status != ETC_OK)
     return (int)status;
   bool onnx_only = command_line_has(line, OPT_ONNX);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (command_line_has(line, OPT_JSON))
     print_json(onnx_only, &text);
   else if (command_line_has(line, OPT_MARKDOWN) && onnx_only)

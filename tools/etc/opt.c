@@ -67,7 +67,7 @@ static Status run_passes(Session *s, const PassNames *list) {
 int cmd_opt(const CommandLine *line) {
   Session *s = line->session;
   PassNames list = {0};
-  StrBuf text;
+  StrBuf text = {0};
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)
     status = parse_passes(line, &list);
@@ -89,7 +89,6 @@ int cmd_opt(const CommandLine *line) {
   session_print_times(s);
   if (status != ETC_OK)
     return (int)status;
-  strbuf_init(&text);
   session_print(s,
                 (PrintOptions){.full_constants = s->manager.options.full_constants,
                                .locations = !command_line_has(line, OPT_NO_LOCATIONS)},

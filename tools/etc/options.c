@@ -186,17 +186,15 @@ static EtcStatus apply_some(const CommandLine *line, bool plugins) {
     const GivenOption *given = &line->options[i];
     if (is_own(given->row->id) || (given->row->id == OPT_PLUGIN) != plugins)
       continue;
-    EtcStatus status = etc_session_set(line->session, given->row->long_name, given->value);
-    if (status != ETC_OK)
-      return status;
+    TRY(etc_session_set(line->session, given->row->long_name, given->value));
   }
   return ETC_OK;
 }
 
 /* Plug-ins first: other options may name what they bring. */
 EtcStatus command_line_apply(const CommandLine *line) {
-  EtcStatus status = apply_some(line, true);
-  return status == ETC_OK ? apply_some(line, false) : status;
+  TRY(apply_some(line, true));
+  return apply_some(line, false);
 }
 
 CommandId command_find(StrView name) {

@@ -24,16 +24,11 @@ static void print_text(StrBuf *out) {
 
 static void print_pass_json(JsonWriter *w, const PassRow *row) {
   json_open_object(w);
-  json_key(w, "pass");
-  json_string(w, sv_from(row->name));
-  json_key(w, "from");
-  json_string(w, sv_from(level_name(row->level_in)));
-  json_key(w, "to");
-  json_string(w, sv_from(level_name(row->level_out)));
-  json_key(w, "skippable");
-  json_bool(w, row->skippable);
-  json_key(w, "summary");
-  json_string(w, sv_from(row->summary));
+  json_named_string(w, "pass", sv_from(row->name));
+  json_named_string(w, "from", sv_from(level_name(row->level_in)));
+  json_named_string(w, "to", sv_from(level_name(row->level_out)));
+  json_named_bool(w, "skippable", row->skippable);
+  json_named_string(w, "summary", sv_from(row->summary));
   json_close_object(w);
 }
 
@@ -43,14 +38,10 @@ static void print_json(StrBuf *out) {
   json_open_array(&w);
   for (int stage = 0; stage < STAGE_COUNT; stage++) {
     json_open_object(&w);
-    json_key(&w, "stage");
-    json_string(&w, sv_from(stage_name((StageId)stage)));
-    json_key(&w, "level");
-    json_string(&w, sv_from(level_name(stage_level((StageId)stage))));
-    json_key(&w, "summary");
-    json_string(&w, sv_from(stage_summary((StageId)stage)));
-    json_key(&w, "passes");
-    json_open_array(&w);
+    json_named_string(&w, "stage", sv_from(stage_name((StageId)stage)));
+    json_named_string(&w, "level", sv_from(level_name(stage_level((StageId)stage))));
+    json_named_string(&w, "summary", sv_from(stage_summary((StageId)stage)));
+    json_named_array(&w, "passes");
     for (uint32_t i = 0; i < pass_table_size; i++)
       if (pass_table[i].stage == (StageId)stage)
         print_pass_json(&w, &pass_table[i]);
@@ -67,8 +58,7 @@ int cmd_passes(const CommandLine *line) {
     status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (command_line_has(line, OPT_JSON))
     print_json(&text);
   else

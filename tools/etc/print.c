@@ -52,8 +52,7 @@ static void print_model_explorer(const Program *program, StrBuf *out) {
   json_init(&w, out, false);
   json_open_object(&w);
   json_named_string(&w, "label", sv_from(program->sources[0]->path));
-  json_key(&w, "graphs");
-  json_open_array(&w);
+  json_named_array(&w, "graphs");
   for (uint32_t i = 0; i < program->method_count; i++)
     picture_model_explorer(program->methods[i].graph, &w);
   json_close_array(&w);
@@ -74,7 +73,7 @@ int cmd_print(const CommandLine *line) {
   Session *s = line->session;
   StageId stage = STAGE_IMPORT;
   Format format;
-  StrBuf text;
+  StrBuf text = {0};
   EtcStatus status = parse_format(line, &format);
   if (status == ETC_OK)
     status = command_line_apply(line);
@@ -94,7 +93,6 @@ int cmd_print(const CommandLine *line) {
   session_print_times(s);
   if (status != ETC_OK)
     return (int)status;
-  strbuf_init(&text);
   print_as(line, format, &text);
   return write_and_release(line, &text, command_line_value(line, OPT_OPT_OUTPUT));
 }

@@ -23,16 +23,14 @@ typedef struct Report {
 static EtcStatus check_usage(const CommandLine *line, const char **data) {
   Session *s = line->session;
   const MethodOptions *own = session_own(s);
-  EtcStatus status = expect_arguments(line, 1, "a model");
-  if (status != ETC_OK)
-    return status;
+  TRY(expect_arguments(line, 1, "a model"));
   if (!(own->given & GIVEN_SCHEME))
     return session_usage(s, "--quantize", "add --quantize int8 and --calibrate DATA.npz",
                          "'etc quantize-report' needs a scheme");
   if (!quantize_calibrates(&own->quantize) && own->quantize.data)
     return session_usage(s, "--calibrate", "give the samples to compare with by --data",
                          "only int8 and int4-weight-only are calibrated");
-  status = session_status(session_check_quantize(s));
+  EtcStatus status = session_status(session_check_quantize(s));
   *data = command_line_value(line, OPT_DATA);
   if (!*data)
     *data = own->quantize.data;
@@ -44,22 +42,19 @@ static EtcStatus check_usage(const CommandLine *line, const char **data) {
 
 static EtcStatus load(const CommandLine *line, const char *data, Method **method) {
   Session *s = line->session;
-  EtcStatus status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK && s->program.sources[0]->kind == SOURCE_PTE)
-    status = session_usage(s, "", "give the model that it was made from",
-                           "'%s' is a program, not a model", line->arguments[0]);
-  if (status == ETC_OK && s->program.sources[0]->kind == SOURCE_ONNX)
-    status = dims_from_data(line, s->program.sources[0], data);
-  if (status == ETC_OK)
-    status = session_status(session_import(s, false));
-  if (status == ETC_OK)
-    status = session_status(session_run(s, STAGE_SOURCE));
-  if (status == ETC_OK)
-    status = session_status(session_method(s, SV(""), method));
-  if (status == ETC_OK && (*method)->graph->level != LEVEL_ATEN)
-    status = session_usage(s, "", "give the graph as it is before the stage core",
-                           "'%s' is past the stage quantize", line->arguments[0]);
-  return status;
+  TRY(session_add_source(s, "forward", line->arguments[0]));
+  if (s->program.sources[0]->kind == SOURCE_PTE)
+    return session_usage(s, "", "give the model that it was made from",
+                         "'%s' is a program, not a model", line->arguments[0]);
+  if (s->program.sources[0]->kind == SOURCE_ONNX)
+    TRY(dims_from_data(line, s->program.sources[0], data));
+  TRY(session_status(session_import(s, false)));
+  TRY(session_status(session_run(s, STAGE_SOURCE)));
+  TRY(session_status(session_method(s, SV(""), method)));
+  if ((*method)->graph->level == LEVEL_ATEN)
+    return ETC_OK;
+  return session_usage(s, "", "give the graph as it is before the stage core",
+                       "'%s' is past the stage quantize", line->arguments[0]);
 }
 
 /* --- printing --- */
@@ -115,8 +110,7 @@ static void print_json(Report *r, StrBuf *out) {
   json_init(&w, out, true);
   json_open_object(&w);
   json_named_uint(&w, "samples", e->samples);
-  json_key(&w, "values");
-  json_open_array(&w);
+  json_named_array(&w, "values");
   for (uint32_t i = 0; i < e->row_count; i++) {
     const QuantizeError *row = &e->rows[i];
     json_open_object(&w);
@@ -128,8 +122,7 @@ static void print_json(Report *r, StrBuf *out) {
     json_close_object(&w);
   }
   json_close_array(&w);
-  json_key(&w, "outputs");
-  json_open_array(&w);
+  json_named_array(&w, "outputs");
   for (uint32_t i = 0; i < e->output_count; i++) {
     json_open_object(&w);
     json_named_string(&w, "output", e->outputs[i].value);
@@ -145,7 +138,7 @@ int cmd_quantize_report(const CommandLine *line) {
   Session *s = line->session;
   Report r = {.s = s};
   Method *method = NULL;
-  StrBuf text;
+  StrBuf text = {0};
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)
     status = check_usage(line, &r.data);
@@ -153,7 +146,6 @@ int cmd_quantize_report(const CommandLine *line) {
     return (int)status;
   progress_start(line);
   status = load(line, r.data, &method);
-  arena_init(&r.arena);
   if (status == ETC_OK)
     status = session_status(quantize_error_measure(s, method, r.data, &r.arena, &r.errors));
   progress_stop();
@@ -161,7 +153,6 @@ int cmd_quantize_report(const CommandLine *line) {
     arena_release(&r.arena);
     return (int)status;
   }
-  strbuf_init(&text);
   if (command_line_has(line, OPT_JSON))
     print_json(&r, &text);
   else

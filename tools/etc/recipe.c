@@ -69,11 +69,9 @@ static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
 /* The options of a method that no model of the recipe has are for one that is given with it. */
 static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   Session *s = line->session;
-  EtcStatus status = etc_session_set(s, "recipe", path);
-  if (status == ETC_OK)
-    status = recipe_apply(s);
-  if (status != ETC_OK)
-    return status;
+  TRY(etc_session_set(s, "recipe", path));
+  TRY(recipe_apply(s));
+  EtcStatus status = ETC_OK;
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     EtcStatus one = print_method(s, s->program.sources[i], out);
     status = status == ETC_OK ? one : status;
@@ -99,8 +97,7 @@ int cmd_recipe(const CommandLine *line) {
     status = expect_arguments(line, list ? 1 : 2, list ? "" : "a recipe");
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (list)
     print_list(&text);
   else if (strcmp(what, "show") == 0)

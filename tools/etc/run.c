@@ -68,9 +68,7 @@ static void append_input(const Graph *g, uint32_t i, StrBuf *out) {
   strbuf_printf(out, "%u ", i);
   StrView name = value_name(g, g->inputs[i]);
   if (name.size) {
-    strbuf_append_char(out, '\'');
-    strbuf_append_printable(out, name);
-    strbuf_append(out, SV("' "));
+    strbuf_append_within(out, "'", name, "' ");
   }
   type_print(g, value_type(g, g->inputs[i]), out);
 }
@@ -85,8 +83,7 @@ static EtcStatus unknown_input(Session *s, const Graph *g, StrView name) {
   Diag *d = diag_begin(&s->sink, DIAG_RUN_INPUT_UNKNOWN, place);
   diag_message(d, "the method has no input '" SV_FMT "'", SV_ARG(name));
   for (uint32_t i = 0; i < g->input_count && i < 16; i++) {
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     append_input(g, i, &text);
     diag_note(d, "input %s", strbuf_cstr(&text));
     strbuf_release(&text);
@@ -166,8 +163,7 @@ static EtcStatus check_all_given(Session *s, const Graph *g, const Arrays *array
   for (uint32_t i = 0; i < g->input_count; i++) {
     if (arrays->inputs[i].count)
       continue;
-    StrBuf text;
-    strbuf_init(&text);
+    StrBuf text = {0};
     append_input(g, i, &text);
     DiagPlace place = DIAG_NOWHERE;
     place.option = SV("--input");
@@ -195,13 +191,11 @@ static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *ar
   for (uint32_t i = 0; i < line->option_count; i++) {
     if (line->options[i].row->id != OPT_INPUT)
       continue;
-    EtcStatus status = read_input(s, g, arrays, line->options[i].value);
-    if (status != ETC_OK)
-      return status;
+    TRY(read_input(s, g, arrays, line->options[i].value));
   }
-  EtcStatus status = command_line_has(line, OPT_RANDOM) ? fill_inputs(line, g, arrays)
-                                                        : check_all_given(s, g, arrays);
-  return status == ETC_OK ? check_counts(s, g, arrays) : status;
+  TRY(command_line_has(line, OPT_RANDOM) ? fill_inputs(line, g, arrays)
+                                         : check_all_given(s, g, arrays));
+  return check_counts(s, g, arrays);
 }
 
 /* --- outputs --- */
@@ -334,10 +328,8 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
 
 /* All calls, from the first contents of the states on. */
 static Status run_once(Session *s, Graph *g, const Arrays *arrays, Results *results) {
-  Arena arena, first;
+  Arena arena = {0}, first = {0};
   Tensor *states;
-  arena_init(&arena);
-  arena_init(&first);
   Status status = interp_states(g, &first, &states);
   for (uint32_t k = 0; k < arrays->calls && status == STATUS_OK; k++) {
     arena_reset(&arena);
@@ -367,8 +359,7 @@ static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arr
   EtcStatus usage = read_number(line, OPT_REPEAT, 1, 1, &repeat);
   if (usage != ETC_OK)
     return usage;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   const char *profile_path = command_line_value(line, OPT_PROFILE);
   RunProfile profile;
   if (profile_path)
@@ -414,13 +405,12 @@ static EtcStatus refuse_tolerances(const CommandLine *line) {
 
 static EtcStatus load(const CommandLine *line) {
   Session *s = line->session;
-  EtcStatus status = add_model(line);
-  const Source *source = status == ETC_OK ? chosen_source(line) : NULL;
-  if (status == ETC_OK && source->kind == SOURCE_ONNX)
-    status = dims_from_arrays(line, source);
-  if (status == ETC_OK)
-    status = session_status(session_import(s, true));
-  return status == ETC_OK ? refuse_tolerances(line) : status;
+  TRY(add_model(line));
+  const Source *source = chosen_source(line);
+  if (source->kind == SOURCE_ONNX)
+    TRY(dims_from_arrays(line, source));
+  TRY(session_status(session_import(s, true)));
+  return refuse_tolerances(line);
 }
 
 int cmd_run(const CommandLine *line) {

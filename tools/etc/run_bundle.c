@@ -156,10 +156,8 @@ static Status run_set(SetRun *run, Graph *g, const BundledSet *set, Tensor *stat
 
 /* The sets are one series of calls, as of a program that the runtime has loaded once. */
 static Status run_suite(SetRun *run, Graph *g, const BundledSuite *suite) {
-  Arena arena, first;
+  Arena arena = {0}, first = {0};
   Tensor *states;
-  arena_init(&arena);
-  arena_init(&first);
   Status status = interp_states(g, &first, &states);
   for (uint32_t i = 0; i < suite->count && status == STATUS_OK; i++) {
     arena_reset(&arena);
@@ -247,7 +245,6 @@ int run_bundle(const CommandLine *line, const Source *source) {
     status = session_status(bundle_check(&source->bundle, &source->pte.program));
   if (status != ETC_OK)
     return (int)status;
-  strbuf_init(&run.text);
   Status ran = run_suites(&run, only);
   int printed = print_and_release(line, &run.text);
   Status differ = report_differences(&run);

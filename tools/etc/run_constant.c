@@ -48,8 +48,7 @@ EtcStatus run_constant(const CommandLine *line, const ConstantMethod *m) {
   const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
   if (folder)
     return session_status(write_items(s, m, folder));
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; i < m->count; i++) {
     strbuf_printf(&text, "output_%u  ", i);
     constant_item_print(&m->items[i], &text);

@@ -76,10 +76,9 @@ static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const 
   diag_message(d, "the model has no input '" SV_FMT "'", SV_ARG(name));
   size_t count = 0;
   for (size_t i = 0; i < graph->n_input; i++) {
-    StrBuf text;
+    StrBuf text = {0};
     if (is_constant(s, graph, onnx_text(graph->input[i]->name)))
       continue;
-    strbuf_init(&text);
     append_type(&text, graph->input[i]);
     names[count] = onnx_text(graph->input[i]->name).data;
     if (count < 16)

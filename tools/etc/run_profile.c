@@ -37,8 +37,7 @@ static void open_event(JsonWriter *w, const char *phase, StrView name) {
 /* What a track is called. */
 static void track(JsonWriter *w, const char *what, StrView name) {
   open_event(w, "M", sv_from(what));
-  json_key(w, "args");
-  json_open_object(w);
+  json_named_object(w, "args");
   json_named_string(w, "name", name);
   json_close_object(w);
   json_close_object(w);
@@ -46,20 +45,17 @@ static void track(JsonWriter *w, const char *what, StrView name) {
 
 void profile_begin(RunProfile *p, const Graph *g) {
   *p = (RunProfile){.g = g};
-  strbuf_init(&p->text);
   json_init(&p->w, &p->text, false);
   json_open_object(&p->w);
   json_named_string(&p->w, "displayTimeUnit", SV("ms"));
-  json_key(&p->w, "traceEvents");
-  json_open_array(&p->w);
+  json_named_array(&p->w, "traceEvents");
   track(&p->w, "process_name", SV("etc run: reference kernels"));
   track(&p->w, "thread_name", intern_get(&g->ctx->names, g->name));
 }
 
 static void types(JsonWriter *w, const Graph *g, NodeId n) {
   const Node *node = node_cget(g, n);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; i < node->result_count; i++) {
     strbuf_append(&text, i ? SV(", ") : SV(""));
     type_print(g, value_type(g, node->first_result + i), &text);
@@ -83,8 +79,7 @@ void profile_step(void *user, NodeId n, uint64_t begin, uint64_t end) {
   json_named_string(&p->w, "cat", sv_from(category(node->op)));
   named_time(&p->w, "ts", begin - p->start);
   named_time(&p->w, "dur", end - begin);
-  json_key(&p->w, "args");
-  json_open_object(&p->w);
+  json_named_object(&p->w, "args");
   if (loc && loc->name)
     json_named_string(&p->w, "node of the model", intern_get(&g->ctx->names, loc->name));
   types(&p->w, g, n);
@@ -94,8 +89,7 @@ void profile_step(void *user, NodeId n, uint64_t begin, uint64_t end) {
 
 int profile_end(const CommandLine *line, RunProfile *p, const char *path, bool keep) {
   json_close_array(&p->w);
-  json_key(&p->w, "otherData");
-  json_open_object(&p->w);
+  json_named_object(&p->w, "otherData");
   json_named_uint(&p->w, "events left out", p->left_out);
   json_close_object(&p->w);
   json_close_object(&p->w);

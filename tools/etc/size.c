@@ -54,8 +54,7 @@ int cmd_size(const CommandLine *line) {
   program.readers = s->ctx.readers;
   BudgetResult budget = {0};
   PteSize size;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   status = measure(line, &program, &size, &budget);
   if (status == ETC_OK)
     print(line, &program, &size, s->budget ? &budget : NULL, &text);

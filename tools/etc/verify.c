@@ -110,8 +110,7 @@ int cmd_verify(const CommandLine *line) {
     status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; i < line->argument_count; i++) {
     EtcStatus one = session_status(
         verify_file(line->session, line->arguments[i], line->argument_count > 1, &text));

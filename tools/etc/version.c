@@ -34,8 +34,7 @@ int cmd_version(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
   if (status != ETC_OK)
     return (int)status;
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   if (command_line_has(line, OPT_LICENSES))
     print_licenses(&text);
   else

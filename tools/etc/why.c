@@ -6,16 +6,14 @@
 /* The model comes first, unless --method or a recipe names one; then the name, if one is wanted. */
 static EtcStatus add_models(const CommandLine *line, uint32_t names) {
   Session *s = line->session;
-  EtcStatus status = ETC_OK;
   if (line->argument_count == names + 1)
-    status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK)
-    status = recipe_apply(s);
+    TRY(session_add_source(s, "forward", line->arguments[0]));
+  TRY(recipe_apply(s));
   bool fits = line->argument_count == names || line->argument_count == names + 1;
-  if (status == ETC_OK && (!fits || !s->program.source_count))
-    status = expect_arguments(line, names + 1,
-                              names ? "a model and the name of an operator or value" : "a model");
-  return status;
+  if (fits && s->program.source_count)
+    return ETC_OK;
+  return expect_arguments(line, names + 1,
+                          names ? "a model and the name of an operator or value" : "a model");
 }
 
 static Status tell(const CommandLine *line, bool all, StrBuf *text) {
@@ -29,8 +27,7 @@ static Status tell(const CommandLine *line, bool all, StrBuf *text) {
 int cmd_why(const CommandLine *line) {
   Session *s = line->session;
   bool all = command_line_has(line, OPT_ALL);
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   session_trace(s);
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)

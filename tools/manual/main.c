@@ -73,8 +73,7 @@ static void append_option(StrBuf *out, const OptionRow *row) {
 }
 
 static void append_examples(StrBuf *out, const char *examples) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (const char *at = examples; *at;) {
     size_t size = strcspn(at, "\n") + 1;
     strbuf_printf(&text, "etc %.*s", (int)size, at);
@@ -225,7 +224,6 @@ int main(int argc, char **argv) {
   }
   Manual m = {.session = etc_session_new(), .folder = argv[1]};
   etc_session_on_output(m.session, to_stderr, NULL);
-  strbuf_init(&m.page);
   write_overview(&m);
   for (unsigned i = 0; i < CMD_COUNT; i++)
     write_command(&m, (CommandId)i);

@@ -76,8 +76,7 @@ static bool is_heading(StrView line) { return sv_starts_with(line, SV("#")); }
 
 /* Up to a blank line or another block. Spans may go over the ends of lines. */
 static void read_paragraph(Blocks *b) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   do {
     strbuf_append(&text, trimmed(take_line(b)));
     strbuf_append_char(&text, '\n');
@@ -103,8 +102,7 @@ static bool section_begins(const StrBuf *out) {
 }
 
 static void read_fenced(Blocks *b) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   take_line(b);
   while (b->rest.size && !is_fence(first_line(b->rest))) {
     strbuf_append(&text, take_line(b));

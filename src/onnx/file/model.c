@@ -53,8 +53,7 @@ static void message_drop(void *arena, void *pointer) {
 }
 
 static Status unpack(OnnxModel *m, DiagSink *sink, DiagPlace place) {
-  Arena scratch;
-  arena_init(&scratch);
+  Arena scratch = {0};
   OnnxSkim skim;
   Status status = onnx_skim(&skim, &m->arena, &scratch, sink, place, m->file.data, m->file.size);
   if (status == STATUS_OK) {
@@ -147,7 +146,6 @@ static Status check_model(OnnxModel *m, DiagSink *sink, DiagPlace place) {
 
 static void model_init(OnnxModel *m) {
   *m = (OnnxModel){.file = {.fd = -1}};
-  arena_init(&m->arena);
   intern_init(&m->locations);
 }
 

@@ -35,9 +35,7 @@ static void add_use(Order *o, const char *text) {
   const Name *name = name_of(o, text);
   if (!name || name->hidden || !name->producer)
     return;
-  o->needs =
-      pool_reserve(o->needs, &o->need_capacity, (uint64_t)o->need_count + 1, sizeof *o->needs);
-  o->needs[o->need_count++] = name->producer - 1;
+  POOL_PUSH(o->needs, o->need_count, o->need_capacity, name->producer - 1);
 }
 
 /* Names that a subgraph defines are its own: they hide those around it. */
@@ -76,7 +74,6 @@ static void add_uses(Order *o, const Onnx__NodeProto *node) {
 
 static void order_init(Order *o, Onnx__NodeProto *const *nodes, size_t count) {
   *o = (Order){.nodes = nodes, .count = (uint32_t)count};
-  arena_init(&o->arena);
   intern_init(&o->names);
   o->begin = ARENA_ARRAY(&o->arena, uint32_t, count + 1);
   for (uint32_t i = 0; i < count; i++)
@@ -231,10 +228,9 @@ static void append_node(StrBuf *text, const Onnx__NodeProto *node) {
 const char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena) {
   enum { NAMES_MAX = 16 };
   Order o;
-  StrBuf text;
+  StrBuf text = {0};
   const char *circle = NULL;
   order_init(&o, nodes, count);
-  strbuf_init(&text);
   uint32_t *parent = ARENA_ARRAY(&o.arena, uint32_t, count);
   uint32_t *queue = ARENA_ARRAY(&o.arena, uint32_t, count + 1);
   if (find_circle(&o, (uint32_t)at, parent, queue)) {

@@ -4,7 +4,6 @@
  * 8 bits and the model allows that (accuracy_level 4), they are dequantized blocks, which the
  * backend packs again. */
 #include "ir/transform.h"
-#include "onnx/import_state.h"
 #include "onnx/translate/quantized.h"
 #include "ops/quantized.h"
 

@@ -2,7 +2,6 @@
  * is not becomes control flow: both branches are translated in place, between markers
  * (ir/region.h). A branch that the sizes of the inputs stop becomes an error of the running
  * program. */
-#include "ir/region.h"
 #include "onnx/translate/control.h"
 #include "onnx/import_state.h"
 

@@ -6,7 +6,6 @@
  * choose. */
 #include <stdio.h>
 
-#include "onnx/translate/control.h"
 #include "onnx/translate/quantized.h"
 
 enum {

@@ -1,7 +1,6 @@
 /* Operators of com.microsoft that are a convolution or matrix product of the standard with what
  * ONNX Runtime's optimizers found around it: an activation, a bias, a sum, another layout. */
 #include <float.h>
-#include <math.h>
 
 #include "onnx/express.h"
 #include "onnx/translate/spatial.h"

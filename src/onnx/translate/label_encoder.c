@@ -4,7 +4,6 @@
 
 #include "onnx/translate/classic.h"
 #include "onnx/labels.h"
-#include "onnx/file/tensor.h"
 
 enum { DENSE_MAX = 1 << 16 };
 

@@ -252,9 +252,7 @@ static bool flip_channels(Import *im, const Granularity *gr, ValueId *x, ValueId
   if (!c || ex_dtype(im, *x) != DTYPE_I8 || ex_rank(im, *scale) > 1 ||
       !value_doubles(im, *scale, &scales))
     return false;
-  uint64_t inner = 1;
-  for (uint32_t i = gr->axis + 1; i < gr->rank; i++)
-    inner *= (uint64_t)gr->dims[i];
+  uint64_t inner = (uint64_t)dims_count(gr->dims, gr->axis + 1, gr->rank);
   int8_t *codes = arena_alloc(&im->g->arena, c->size + 1);
   for (uint64_t i = 0; i < c->size; i++) {
     int8_t code = (int8_t)c->data[i];

@@ -1,5 +1,4 @@
 /* The steps of recurrent operators as a loop, or unrolled; see recurrent.h. */
-#include "ir/region.h"
 #include "onnx/translate/recurrent_parts.h"
 
 typedef struct Steps {

@@ -164,7 +164,7 @@ static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
 /* Can reducing the set give the declared shape? */
 static bool set_fits(const Reduction *r, uint32_t set, const Dims *declared) {
   Dims s = reduced_shape(r, set);
-  return s.rank == declared->rank && memcmp(s.d, declared->d, s.rank * sizeof *s.d) == 0;
+  return dims_same(s.d, s.rank, declared->d, declared->rank);
 }
 
 /* Sum of 2^axis over the run-time axes: equal to the set when the axes are those of the set. */

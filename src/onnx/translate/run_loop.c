@@ -10,7 +10,6 @@
  */
 #include <stdio.h>
 
-#include "ir/region.h"
 #include "onnx/translate/control.h"
 #include "onnx/data_sizes.h"
 #include "onnx/translate/loop_count.h"

@@ -84,8 +84,7 @@ bool classes_read(Import *im, const char *numbers, Classes *classes) {
 }
 
 void classes_note(Import *im, const Classes *classes) {
-  StrBuf text;
-  strbuf_init(&text);
+  StrBuf text = {0};
   for (uint32_t i = 0; i < classes->count && i < LABELS_SHOWN && !classes->labels; i++)
     strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)classes->numbers[i]);
   if (classes->labels)

@@ -1,8 +1,5 @@
 /* SVMRegressor and SVMClassifier of ai.onnx.ml, as ONNX Runtime computes them. */
-#include <math.h>
-
 #include "onnx/translate/classic.h"
-#include "onnx/translate/control.h"
 
 enum { CLASSES_MAX = 4096, COEFFICIENTS_MAX = 1 << 26, PROBABILITY_CLASSES_MAX = 64 };
 
