@@ -311,6 +311,8 @@ void xl_finish_constants(XnnLowering *l);
 /* Makes nodes on integers of those whose operands were dequantized and whose results are quantized
  * (fuse.c). */
 void xl_fuse(XnnLowering *l);
+/* Gives operands that are broadcast a second reader where sizes vary (pin.c). */
+void xl_pin_broadcast(XnnLowering *l, Arena *scratch);
 
 /* Nodes. */
 void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out);
