@@ -108,6 +108,7 @@ void xnn_write_delegate(BackendContext *c, Graph *g, XnnLowering *l, DelegateCod
   xnn_drop_dead(&l->x, c->scratch); /* what nobody reads must not ask for floats */
   xl_fuse(l);
   xnn_drop_dead(&l->x, c->scratch);
+  xl_pin_broadcast(l, c->scratch);
   xl_finish_constants(l);
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l->x.data_count + 1);
   for (uint32_t i = 0; i < l->x.data_count; i++)

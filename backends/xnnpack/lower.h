@@ -314,6 +314,8 @@ void xl_finish_constants(XnnLowering *l);
 /* Makes nodes on integers of those whose operands were dequantized and whose results are quantized
  * (fuse.c). */
 void xl_fuse(XnnLowering *l);
+/* Keeps results from the places of operands that are broadcast in some calls only (pin.c). */
+void xl_pin_broadcast(XnnLowering *l, Arena *scratch);
 
 /* Nodes. */
 void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out);

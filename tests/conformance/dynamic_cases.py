@@ -479,4 +479,8 @@ CASES = [
          's = Shape<start = 0, end = 2>(x) e = Shape<start = 1, end = 2>(x) t = Concat<axis = 0>(s, e) p = Expand(c, t) q = Expand(f, t) '
          'y = GatherElements<axis = 2>(x, p) z = GatherElements<axis = 2>(x, q)',
          lambda n, m: [floats(n, m, 6), RNG.integers(-9, 9, (m, m))]),
+    # XNNPACK wrote the result over v, which is as large in the first call, also in later ones, where it is smaller.
+    Case('operands as large as the result in the first call only', 'float[n,m,32] x, float[1,m,32] e, float[4,1,1,32] f', 'float[n,m,32] y, float[4,n,m,32] z',
+         'v = Exp(e) w = Mul(v, x) y = Exp(w) u = Exp(f) p = Sub(u, x) z = Exp(p)',
+         lambda n, m: [floats(n, m, 32), floats(1, m, 32), floats(4, 1, 1, 32)], sizes=((1, 1), (8, 1), (2, 8), (8, 8))),
 ]
