@@ -103,6 +103,11 @@ static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) 
   return xl_dims(l, v, DT(F32) | DT(F16) | (codes ? DT(I8) | DT(U8) : 0), dims);
 }
 
+static void mark_dim(XnnValue *value, uint32_t axis, SymInt dim, const SymTable *t) {
+  value->dynamic |= (uint8_t)((uint32_t)!sym_is_const(dim) << axis);
+  value->may_be_one |= (uint8_t)((uint32_t)(sym_lower(t, dim) <= 1) << axis);
+}
+
 static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatype) {
   uint32_t dims[XNN_MAX_RANK], placed[XNN_MAX_RANK], rank = dims_of(l, v, dims);
   if (!xl_ok(l))
@@ -110,9 +115,10 @@ static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatyp
   for (uint32_t i = 0; i < rank; i++)
     placed[nhwc ? xl_nhwc_axis(i, rank) : i] = dims[i];
   XnnId id = xnn_value(&l->x, datatype, rank, placed);
+  l->x.values[id].may_be_one = 0;
   for (uint32_t i = 0; i < rank; i++)
-    if (!sym_is_const(value_dim(l->g, v, i)))
-      l->x.values[id].dynamic |= (uint8_t)(1u << (nhwc ? xl_nhwc_axis(i, rank) : i));
+    mark_dim(&l->x.values[id], nhwc ? xl_nhwc_axis(i, rank) : i, value_dim(l->g, v, i),
+             &l->g->syms);
   Quantization q;
   if (xl_codes(l->g, v, &q))
     xl_set_codes(l, id, &q);
@@ -198,7 +204,13 @@ XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims) {
   uint32_t sizes[XNN_MAX_RANK] = {0};
   for (uint32_t i = 0; i < rank; i++)
     sizes[i] = xl_upper(l, dims[i]);
-  return xl_temp(l, rank, sizes);
+  XnnId made = xl_temp(l, rank, sizes);
+  uint32_t ones = 0;
+  for (uint32_t i = 0; i < rank; i++)
+    ones |= (uint32_t)(sym_lower(&l->g->syms, dims[i]) <= 1) << i;
+  if (xl_ok(l))
+    l->x.values[made].may_be_one = (uint8_t)ones;
+  return made;
 }
 
 XnnId xl_temp_like(XnnLowering *l, XnnId id) {
@@ -207,6 +219,7 @@ XnnId xl_temp_like(XnnLowering *l, XnnId id) {
   XnnValue like = l->x.values[id];
   XnnId made = xnn_value(&l->x, (XnnDatatype)like.datatype, like.rank, like.dims);
   l->x.values[made].dynamic = like.dynamic;
+  l->x.values[made].may_be_one = like.may_be_one;
   return made;
 }
 

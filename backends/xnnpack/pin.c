@@ -24,11 +24,16 @@ static uint32_t size_of(const XnnValue *v, uint32_t back) {
   return back <= v->rank ? v->dims[v->rank - back] : 1;
 }
 
-/* Whether that axis of the result may vary. Where there are no marks, all may. */
-static bool may_vary(const XnnValue *out, const XnnValue *other, uint32_t back) {
-  if (out->dynamic)
-    return out->dynamic >> (out->rank - back) & 1;
-  return !other->dynamic || (back <= other->rank && other->dynamic >> (other->rank - back) & 1);
+static bool may_be_one(const XnnValue *v, uint32_t back) {
+  return size_of(v, back) == 1 || (!v->data && v->may_be_one >> (v->rank - back) & 1);
+}
+
+/* What is known of the operands of a sum and the like holds of the result. */
+static void narrow_result(XnnGraph *x, const XnnNode *n) {
+  XnnValue *out = &x->values[n->fields[2]];
+  for (uint32_t back = 1; broadcasts(n) && back <= out->rank; back++)
+    if (!may_be_one(&x->values[n->fields[0]], back) || !may_be_one(&x->values[n->fields[1]], back))
+      out->may_be_one &= (uint8_t) ~(1u << (out->rank - back));
 }
 
 /* Smaller than the result, but perhaps not in all calls. */
@@ -37,7 +42,7 @@ static bool is_smaller_sometimes(const XnnValue *v, const XnnValue *other, const
   for (uint32_t back = 1; back <= out->rank; back++) {
     if (size_of(v, back) == out->dims[out->rank - back])
       continue;
-    if (!may_vary(out, other, back))
+    if (!may_be_one(out, back) || !may_be_one(other, back))
       return false;
     smaller = true;
   }
@@ -143,6 +148,8 @@ void xl_pin_broadcast(XnnLowering *l, Arena *scratch) {
   XnnNode *old = ARENA_ARRAY(scratch, XnnNode, (size_t)count + 1);
   memcpy(old, x->nodes, count * sizeof *old);
   x->node_count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    narrow_result(x, &old[i]);
   for (uint32_t i = 0; i < count && xl_ok(l); i++)
     if (needs_readers(x, &old[i], uses))
       add_with_readers(l, old[i], uses);

@@ -27,7 +27,8 @@ XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t
   x->values =
       pool_reserve(x->values, &x->value_capacity, (uint64_t)x->value_count + 1, sizeof *x->values);
   XnnValue *value = &x->values[x->value_count];
-  *value = (XnnValue){.datatype = (uint8_t)datatype, .rank = (uint8_t)rank, .scale = 1};
+  *value = (XnnValue){
+      .datatype = (uint8_t)datatype, .rank = (uint8_t)rank, .may_be_one = UINT8_MAX, .scale = 1};
   if (rank)
     memcpy(value->dims, dims, rank * sizeof *dims);
   return x->value_count++;

@@ -84,6 +84,7 @@ typedef struct XnnValue {
   bool is_input;               /* of external ones: read, not written */
   XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
   uint8_t dynamic;             /* bit i: dim i is dynamic */
+  uint8_t may_be_one;          /* bit i: dim i may be 1 in some calls, or nothing is known of it */
   bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
   XnnId codes;          /* 1 + the constant of integers that this one of floats was; 0: none */
   XnnId shift;          /* 1 + what the zero points of blocks add, [outputs, blocks]; 0: nothing */
