@@ -202,8 +202,11 @@ uint32_t xl_upper(XnnLowering *l, SymInt size) {
 
 XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims) {
   uint32_t sizes[XNN_MAX_RANK] = {0};
-  for (uint32_t i = 0; i < rank; i++)
+  for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
     sizes[i] = xl_upper(l, dims[i]);
+    if (sizes[i] < 1)
+      xl_refuse(l, XNN_RULE_MAY_BE_EMPTY, R_INT("dim", i));
+  }
   XnnId made = xl_temp(l, rank, sizes);
   uint32_t ones = 0;
   for (uint32_t i = 0; i < rank; i++)

@@ -483,4 +483,8 @@ CASES = [
     Case('operands as large as the result in the first call only', 'float[n,m,32] x, float[1,m,32] e, float[4,1,1,32] f', 'float[n,m,32] y, float[4,n,m,32] z',
          'v = Exp(e) w = Mul(v, x) y = Exp(w) u = Exp(f) p = Sub(u, x) z = Exp(p)',
          lambda n, m: [floats(n, m, 32), floats(1, m, 32), floats(4, 1, 1, 32)], sizes=((1, 1), (8, 1), (2, 8), (8, 8))),
+    # Every second of no rows: a delegate would have held a tensor without elements.
+    Case('no rows of a slice with steps', 'float[2,3,2,2,m] x, float[n,2,m] w', 'float[2,3,0,2,m] y, float[n,2,m] z',
+         'b=Constant<value_ints=[0]>() a=Constant<value_ints=[2]>() s=Slice(x,b,b,a,a) y=Asin(s) z=Sigmoid(w)',
+         lambda n, m: [floats(2, 3, 2, 2, m), floats(n, 2, m)]),
 ]

@@ -390,10 +390,25 @@ def half_cases():
                    kernel_shape=[64, 64], opset=22, **{**ones, "oracle": [np.ones((1, 1, 1, 1), dtype)]})
 
 
+def resize_cases():
+    """Lengths that are no multiple of the scale: the region ends at the last element of the result, and half pixels of one element start at 0."""
+    own = np.random.default_rng(8)
+    for mode in ("nearest", "linear", "cubic"):
+        for scale in (0.5, 1.5, 2.3):
+            roi, scales = np.array([0, 0, 0.1, 0.1, 1, 1, 0.8, 0.8], np.float32), np.array([1, 1, 0.5, scale], np.float32)
+            x = {"x": own.standard_normal((2, 3, 2, 5), dtype=np.float32)}
+            settings = {"opset": 15, "mode": mode}
+            if mode != "cubic":
+                yield Case(f"Resize_crop_{mode}_{scale}", "Resize", ["x", "r", "s"], x, {"r": roi, "s": scales},
+                           coordinate_transformation_mode="tf_crop_and_resize", **settings)
+            yield Case(f"Resize_half_pixel_{mode}_{scale}", "Resize", ["x", "", "s"], x, {"s": scales},
+                       coordinate_transformation_mode="pytorch_half_pixel", **settings)
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases()])
+                                            *region_cases(), *resize_cases()])
 
 
 if __name__ == "__main__":

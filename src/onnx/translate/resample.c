@@ -33,14 +33,18 @@ static DType coordinate_type(const Resample *r) {
   return in_double ? DTYPE_F64 : DTYPE_F32;
 }
 
-/* Positions in the input, of the coordinate type, [out]. */
+/* Positions in the input, of the coordinate type, [out]. The last one is that of the last element
+ * or of the end of the region, and a single one of half pixels is 0, as in ONNX Runtime and torch:
+ * the reference implementation takes in * scale for the length, also where it is a fraction, and
+ * -0.5.
+ */
 static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   SymTable *t = &im->g->syms;
   DType type = coordinate_type(r);
   ValueId at = ex_cast(im, ex_arange(im, a->out), type), in = ex_cast(im, ex_size(im, a->in), type),
           last = ex_cast(im, ex_size(im, sym_sub(t, a->in, 1)), type),
           resized = ex_cast(im, ex_size(im, a->out), type), scale = ex_cast(im, a->scale, type),
-          length = ex_mul(im, scale, in), less = ex_plus(im, length, -1);
+          steps = ex_plus(im, resized, -1);
   switch (r->coordinates) {
   case COORD_HALF_PIXEL:
     return half_pixel(im, at, scale);
@@ -48,26 +52,24 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
     return in_float(im, ex_div(im, ex_plus(im, at, 0.5), scale));
   case COORD_PYTORCH_HALF_PIXEL: {
     ValueId general = half_pixel(im, at, scale);
-    return unless_one(im, resized, build_scalar(&im->b, type, -0.5), general);
+    return unless_one(im, resized, build_scalar(&im->b, type, 0), general);
   }
   case COORD_HALF_PIXEL_SYMMETRIC: {
-    ValueId adjust = ex_div(im, resized, length);
+    ValueId adjust = ex_div(im, resized, ex_mul(im, scale, in));
     ValueId rest = ex_sub(im, build_scalar(&im->b, type, 1), adjust),
             offset = ex_mul(im, ex_times(im, in, 0.5), rest);
     return ex_plus(im, ex_add(im, offset, ex_div(im, ex_plus(im, at, 0.5), scale)), -0.5);
   }
   case COORD_ALIGN_CORNERS: {
-    /* The last element is that of the input, as in ONNX Runtime and torch. The reference
-     * implementation takes in * scale for the length, also where it is a fraction. */
-    ValueId steps = ex_plus(im, resized, -1), general = ex_div(im, ex_mul(im, at, last), steps);
+    ValueId general = ex_div(im, ex_mul(im, at, last), steps);
     return unless_one(im, resized, build_scalar(&im->b, type, 0), general);
   }
   case COORD_ASYMMETRIC:
     return ex_div(im, at, scale);
   case COORD_TF_CROP: {
     ValueId span = ex_mul(im, ex_sub(im, a->end, a->begin), last);
-    ValueId general = ex_div(im, ex_mul(im, at, span), less);
-    ValueId x = unless_one(im, length, ex_times(im, span, 0.5), general);
+    ValueId general = ex_div(im, ex_mul(im, at, span), steps);
+    ValueId x = unless_one(im, resized, ex_times(im, span, 0.5), general);
     return in_float(im, ex_add(im, x, ex_mul(im, a->begin, last)));
   }
   }
