@@ -49,13 +49,7 @@ static void find_wants(Fuse *f) {
 
 /* --- what there is --- */
 
-XnnNode *xf_emit(Fuse *f, const XnnNode *node) {
-  XnnGraph *x = f->x;
-  x->nodes =
-      pool_reserve(x->nodes, &x->node_capacity, (uint64_t)x->node_count + 1, sizeof *x->nodes);
-  x->nodes[x->node_count] = *node;
-  return &x->nodes[x->node_count++];
-}
+XnnNode *xf_emit(Fuse *f, const XnnNode *node) { return xnn_add_node(f->x, node); }
 
 static void emit_conversion(Fuse *f, XnnId in, XnnId out) {
   xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {in, out, 0}});
@@ -215,8 +209,7 @@ static Fuse fuse_begin(XnnLowering *l) {
     f.unsigned_codes[i] = f.base[i] = f.sums[i] = XNN_NONE;
     f.floats_by_block[i] = f.tokens_by_block[i] = XNN_NONE;
   }
-  for (XnnId v = 0; v < x->value_count; v++)
-    f.varies |= x->values[v].dynamic != 0;
+  f.varies = xnn_has_dynamic_dims(x);
   for (uint32_t i = 0; i < l->turn_count; i++)
     f.turn[l->turns[i].out] = i + 1;
   return f;

@@ -86,14 +86,7 @@ static uint32_t *count_uses(const XnnGraph *x, Arena *scratch) {
   return uses;
 }
 
-static bool has_dynamic_dims(const XnnGraph *x) {
-  bool dynamic = false;
-  for (XnnId v = 0; v < x->value_count; v++)
-    dynamic |= x->values[v].dynamic != 0;
-  return dynamic;
-}
-
-/* Puts an operand first whose place is right for the result; false when there is none. */
+/* Makes an operand the first one that always has the shape of the result; false when none has. */
 static bool order_operands(const XnnGraph *x, XnnNode *n, const uint32_t *uses) {
   if (is_safe(x, n, uses, 0))
     return true;
@@ -115,11 +108,6 @@ static void read_again(XnnLowering *l, XnnId in, XnnId made, XnnId out) {
   xl_binary(l, XNN_ADD, made, zero, out);
 }
 
-static void put_node(XnnGraph *x, XnnNode n) {
-  const char *fields = xnn_node_rows[n.kind].fields;
-  *xnn_node(x, (XnnNodeKind)n.kind, n.fields, (uint32_t)strlen(fields)) = n;
-}
-
 /* Whether the result must be kept from a place that it could have. */
 static bool needs_readers(const XnnGraph *x, XnnNode *n, const uint32_t *uses) {
   return broadcasts(n) && x->values[n->fields[2]].datatype == XNN_FP32 &&
@@ -132,7 +120,7 @@ static void add_with_readers(XnnLowering *l, XnnNode n, const uint32_t *uses) {
   bool both = is_unsafe(&l->x, &n, uses, 0) && is_unsafe(&l->x, &n, uses, 1);
   XnnId last = n.fields[is_unsafe(&l->x, &n, uses, 1) ? 1 : 0];
   n.fields[2] = made;
-  put_node(&l->x, n);
+  xnn_add_node(&l->x, &n);
   if (both) {
     made = xl_temp_like(l, out);
     read_again(l, n.fields[0], n.fields[2], made);
@@ -142,7 +130,7 @@ static void add_with_readers(XnnLowering *l, XnnNode n, const uint32_t *uses) {
 
 void xl_pin_broadcast(XnnLowering *l, Arena *scratch) {
   XnnGraph *x = &l->x;
-  if (!has_dynamic_dims(x))
+  if (!xnn_has_dynamic_dims(x))
     return;
   uint32_t count = x->node_count, *uses = count_uses(x, scratch);
   XnnNode *old = ARENA_ARRAY(scratch, XnnNode, (size_t)count + 1);
@@ -154,5 +142,5 @@ void xl_pin_broadcast(XnnLowering *l, Arena *scratch) {
     if (needs_readers(x, &old[i], uses))
       add_with_readers(l, old[i], uses);
     else
-      put_node(x, old[i]);
+      xnn_add_node(x, &old[i]);
 }

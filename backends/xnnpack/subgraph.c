@@ -34,6 +34,18 @@ XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t
   return x->value_count++;
 }
 
+XnnNode *xnn_add_node(XnnGraph *x, const XnnNode *node) {
+  POOL_PUSH(x->nodes, x->node_count, x->node_capacity, *node);
+  return &x->nodes[x->node_count - 1];
+}
+
+bool xnn_has_dynamic_dims(const XnnGraph *x) {
+  bool dynamic = false;
+  for (XnnId v = 0; v < x->value_count; v++)
+    dynamic |= x->values[v].dynamic != 0;
+  return dynamic;
+}
+
 /* 1 + the index of a new constant. */
 static uint32_t add_data(XnnGraph *x, XnnData data) {
   POOL_PUSH(x->data, x->data_count, x->data_capacity, data);
@@ -135,10 +147,7 @@ XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_
   const char *layout = xnn_node_rows[kind].fields;
   if (strlen(layout) != count)
     BUG("a node with %u fields instead of '%s'", count, layout);
-  x->nodes =
-      pool_reserve(x->nodes, &x->node_capacity, (uint64_t)x->node_count + 1, sizeof *x->nodes);
-  XnnNode *node = &x->nodes[x->node_count++];
-  *node = (XnnNode){.kind = (uint8_t)kind};
+  XnnNode *node = xnn_add_node(x, &(XnnNode){.kind = (uint8_t)kind});
   memcpy(node->fields, fields, count * sizeof *fields);
   note_window(x, node);
   return node;

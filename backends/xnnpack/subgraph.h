@@ -153,6 +153,10 @@ void xnn_set_channels(XnnGraph *x, XnnId id, uint32_t channel_dim, XnnData scale
 /* Gives a filter [outputs, inputs] of QBINT4 its scales: count of them in bfloat16,
  * [outputs, inputs / group_size]. group_size is a multiple of 32 that divides the inputs. */
 void xnn_set_groups(XnnGraph *x, XnnId id, uint32_t group_size, XnnData scales, uint32_t count);
+/* Adds a node as it is; the pointer is valid until the next one. */
+XnnNode *xnn_add_node(XnnGraph *x, const XnnNode *node);
+/* Whether some dim of some value is dynamic. */
+bool xnn_has_dynamic_dims(const XnnGraph *x);
 void xnn_make_external(XnnGraph *x, XnnId id, bool is_input); /* the next argument of the call */
 
 /* A new node with fields in the order of its row; vectors by xnn_vector. */

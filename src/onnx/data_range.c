@@ -82,22 +82,18 @@ static DataRange of_maximum(Ranges *r, NodeId n) {
   return (DataRange){fmax(a.lo, b.lo), fmax(a.hi, b.hi)};
 }
 
-static DataRange of_sum(Ranges *r, NodeId n) {
+static DataRange added(Ranges *r, NodeId n, double by) {
   DataRange a = operand(r, n, 0), b = operand(r, n, 1);
-  double by = node_scalar(r->im->g, n, 2);
   if (by == 0)
     return a;
   double low = b.lo * by, high = b.hi * by;
   return (DataRange){a.lo + fmin(low, high), a.hi + fmax(low, high)};
 }
 
+static DataRange of_sum(Ranges *r, NodeId n) { return added(r, n, node_scalar(r->im->g, n, 2)); }
+
 static DataRange of_difference(Ranges *r, NodeId n) {
-  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
-  double by = node_scalar(r->im->g, n, 2);
-  if (by == 0)
-    return a;
-  double low = b.lo * by, high = b.hi * by;
-  return (DataRange){a.lo - fmax(low, high), a.hi - fmin(low, high)};
+  return added(r, n, -node_scalar(r->im->g, n, 2));
 }
 
 static DataRange of_product(Ranges *r, NodeId n) {
@@ -208,7 +204,7 @@ static DataRange compute(Ranges *r, ValueId v) {
   for (size_t i = 0; n && i < COUNT_OF(rules); i++)
     if (op == rules[i].op)
       return rules[i].rule(r, n);
-  return n && op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE ? same(r, n) : unknown;
+  return n && op_keeps_numbers(op) ? same(r, n) : unknown;
 }
 
 static DataRange range_of(Ranges *r, ValueId v) {

@@ -189,6 +189,12 @@ static void advise_samples(const Session *s, StrBuf *out) {
                         "--calibrate random, chooses codes with less noise"));
 }
 
+static void advise(const Session *s, const Summary *f, StrBuf *out) {
+  advise_backend(s, f, out);
+  advise_size(s, f, out);
+  advise_samples(s, out);
+}
+
 /* --- the two forms --- */
 
 static void print_calls(StrBuf *out, uint32_t count, const char *what) {
@@ -324,9 +330,7 @@ void session_figures_json(const Session *s, JsonWriter *w) {
 void session_advise_first(const Session *s, StrBuf *out) {
   Summary f = {0};
   gather(s, &f);
-  advise_backend(s, &f, out);
-  advise_size(s, &f, out);
-  advise_samples(s, out);
+  advise(s, &f, out);
 }
 
 /* *f without its advice, which is appended to advice: it is made now, or was kept in the cache. */
@@ -337,9 +341,7 @@ static void find_summary(const Session *s, Summary *f, StrBuf *advice) {
     return;
   }
   gather(s, f);
-  advise_backend(s, f, advice);
-  advise_size(s, f, advice);
-  advise_samples(s, advice);
+  advise(s, f, advice);
 }
 
 void session_summary(const Session *s, const char *output, StrBuf *out) {

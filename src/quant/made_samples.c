@@ -27,7 +27,7 @@ static int64_t selected_dim(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
 
 /* Whether the elements of a result are elements of the operands. */
 static bool passes_on(OpId op) {
-  return op_has_trait(op, OP_VIEW) || op == OP_TO_COPY || op == OP_CLONE || op == OP_EXPAND_COPY ||
+  return op_keeps_numbers(op) || op == OP_TO_COPY || op == OP_CLONE || op == OP_EXPAND_COPY ||
          op == OP_WHERE_SELF;
 }
 
