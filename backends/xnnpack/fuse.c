@@ -70,8 +70,10 @@ bool xf_same_codes(const Fuse *f, XnnId a, XnnId b) {
 }
 
 XnnId xf_codes_like(Fuse *f, XnnId shape, XnnId parameters) {
-  XnnValue like = f->x->values[shape], as = f->x->values[parameters];
-  return xnn_quantized(f->x, XNN_QINT8, like.rank, like.dims, as.scale, as.zero_point);
+  XnnValue as = f->x->values[parameters];
+  XnnId codes = xnn_value_like(f->x, XNN_QINT8, shape);
+  xnn_set_scale(f->x, codes, as.scale, as.zero_point);
+  return codes;
 }
 
 XnnId xf_operand(const Fuse *f, XnnId v) {
@@ -95,14 +97,7 @@ XnnId xf_number(Fuse *f, XnnId v) {
   memcpy(&number, c->data, sizeof number);
   if (!isnormal(number) || memcmp(c->data, c->data + sizeof number, c->size - sizeof number) != 0)
     return XNN_NONE;
-  uint64_t count = c->size / sizeof number;
-  uint8_t *bytes = arena_alloc(&g->arena, count + 1);
-  memset(bytes, number > 0 ? 1 : 0xFF, count);
-  SymInt dims[] = {(SymInt)count};
-  TypeId type = graph_tensor_type(g, DTYPE_I8, 1, dims, ORDER_CONTIGUOUS);
-  ValueId codes = graph_add_constant(g, type, (Constant){.data = bytes, .size = count}, 0);
-  XnnId id = xnn_constant(f->x, XNN_QINT8, like.rank, like.dims, (XnnData){.v = codes});
-  xnn_set_scale(f->x, id, fabsf(number), 0);
+  XnnId id = xl_equal_codes(f->l, like.rank, like.dims, number > 0 ? 1 : -1, fabsf(number));
   f->x->values[v].codes = id + 1;
   return id;
 }
@@ -113,8 +108,7 @@ XnnId xf_number(Fuse *f, XnnId v) {
  * few ratios of scales; through floats it rounds as quantize does, and XNNPACK makes one table of
  * the two conversions. */
 void xf_requantize(Fuse *f, XnnId in, XnnId out) {
-  XnnValue like = f->x->values[in];
-  XnnId floats = xnn_value(f->x, XNN_FP32, like.rank, like.dims);
+  XnnId floats = xnn_value_like(f->x, XNN_FP32, in);
   emit_conversion(f, in, floats);
   emit_conversion(f, floats, out);
 }

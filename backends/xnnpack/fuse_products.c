@@ -191,8 +191,9 @@ static XnnId unsigned_filter(Fuse *f, XnnId filter) {
 /* A value like codes, unsigned. */
 static XnnId unsigned_like(Fuse *f, XnnId codes) {
   XnnValue like = f->x->values[codes];
-  return xnn_quantized(f->x, XNN_QUINT8, like.rank, like.dims, like.scale,
-                       like.zero_point + XF_UNSIGNED_SHIFT);
+  XnnId made = xnn_value_like(f->x, XNN_QUINT8, codes);
+  xnn_set_scale(f->x, made, like.scale, like.zero_point + XF_UNSIGNED_SHIFT);
+  return made;
 }
 
 /* The codes as unsigned ones, which the product before this one may have made. */

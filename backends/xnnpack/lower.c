@@ -215,13 +215,7 @@ XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims) {
 }
 
 XnnId xl_temp_like(XnnLowering *l, XnnId id) {
-  if (!xl_ok(l))
-    return XNN_NONE;
-  XnnValue like = l->x.values[id];
-  XnnId made = xnn_value(&l->x, (XnnDatatype)like.datatype, like.rank, like.dims);
-  l->x.values[made].dynamic = like.dynamic;
-  l->x.values[made].may_be_one = like.may_be_one;
-  return made;
+  return xl_ok(l) ? xnn_value_like(&l->x, (XnnDatatype)l->x.values[id].datatype, id) : XNN_NONE;
 }
 
 uint32_t xl_rank(const XnnLowering *l, XnnId id) { return xl_ok(l) ? l->x.values[id].rank : 0; }

@@ -249,7 +249,7 @@ XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims);
 #define XL_TEMP(l, ...)                                                                            \
   xl_temp((l), (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)),                   \
           (const uint32_t[]){__VA_ARGS__})
-XnnId xl_temp_like(XnnLowering *l, XnnId id); /* the same dims */
+XnnId xl_temp_like(XnnLowering *l, XnnId id); /* the same dims, type, scale and zero point */
 /* The upper bound of a size; a temporary with those of dims. */
 uint32_t xl_upper(XnnLowering *l, SymInt size);
 XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims);
@@ -286,6 +286,8 @@ XnnId xl_rounded(XnnLowering *l, XnnId x);
 bool xl_codes(const Graph *g, ValueId v, Quantization *q);
 /* Makes a value that was made for floats one of such codes. */
 void xl_set_codes(XnnLowering *l, XnnId id, const Quantization *q);
+/* A constant of int8 with zero point 0, whose elements are all one code. */
+XnnId xl_equal_codes(XnnLowering *l, uint32_t rank, const uint32_t *dims, int8_t code, float scale);
 /* id, which holds the codes v, is fed from outside; what the delegate hands out for it. */
 XnnId xl_codes_in(XnnLowering *l, ValueId v, XnnId id);
 XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);

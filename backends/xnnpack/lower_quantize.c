@@ -36,6 +36,19 @@ void xl_set_codes(XnnLowering *l, XnnId id, const Quantization *q) {
                 (int32_t)q->zero - (q->dtype == DTYPE_U8 ? UNSIGNED_SHIFT : 0));
 }
 
+XnnId xl_equal_codes(XnnLowering *l, uint32_t rank, const uint32_t *dims, int8_t code,
+                     float scale) {
+  uint64_t count = xnn_dims_count(dims, rank);
+  uint8_t *bytes = arena_alloc(&l->g->arena, count + 1);
+  memset(bytes, code, count);
+  SymInt size = (SymInt)count;
+  TypeId type = graph_tensor_type(l->g, DTYPE_I8, 1, &size, ORDER_CONTIGUOUS);
+  ValueId v = graph_add_constant(l->g, type, (Constant){.data = bytes, .size = count}, 0);
+  XnnId id = xnn_constant(&l->x, XNN_QINT8, rank, dims, (XnnData){.v = v});
+  xnn_set_scale(&l->x, id, scale, 0);
+  return id;
+}
+
 /* A value like id, and the conversion of one into the other. */
 static XnnId other_codes(XnnLowering *l, const Quantization *q, XnnId id, bool comes_in) {
   XnnId bytes = xl_temp_like(l, id);

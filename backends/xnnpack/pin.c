@@ -98,19 +98,39 @@ static bool order_operands(const XnnGraph *x, XnnNode *n, const uint32_t *uses) 
   return true;
 }
 
-/* out = made + z, z = -0 whatever the operand holds: a sum that changes no number. (Nodes without a
- * result that is used would be dropped.) */
-static void read_again(XnnLowering *l, XnnId in, XnnId made, XnnId out) {
+/* -0 whatever the operand holds: a sum with it changes no number. */
+static XnnId zero_of_floats(XnnLowering *l, XnnId in) {
   const float negative_zero = -0.0F;
   XnnId unit = xl_temp_like(l, in), zero = xl_temp_like(l, in);
   xl_clamp(l, in, 0, 1, unit);
   xl_binary(l, XNN_MULTIPLY, unit, xl_floats(l, 0, NULL, &negative_zero), zero);
+  return zero;
+}
+
+/* Codes of 0 with the parameters of the result: a sum with them is rounded by a ratio of 1. */
+static XnnId zero_of_codes(XnnLowering *l, XnnId in, XnnId out) {
+  XnnValue as = l->x.values[out];
+  XnnId zero = xl_temp_like(l, in);
+  xnn_set_scale(&l->x, zero, as.scale, as.zero_point);
+  xl_binary(l, XNN_MULTIPLY, in, xl_equal_codes(l, 0, NULL, 0, as.scale / l->x.values[in].scale),
+            zero);
+  return zero;
+}
+
+/* out = made + a zero that is computed of the operand. (Nodes without a result that is used would
+ * be dropped.) */
+static void read_again(XnnLowering *l, XnnId in, XnnId made, XnnId out) {
+  bool floats = l->x.values[out].datatype == XNN_FP32;
+  XnnId zero = floats ? zero_of_floats(l, in) : zero_of_codes(l, in, out);
   xl_binary(l, XNN_ADD, made, zero, out);
 }
 
 /* Whether the result must be kept from a place that it could have. */
 static bool needs_readers(const XnnGraph *x, XnnNode *n, const uint32_t *uses) {
-  return broadcasts(n) && x->values[n->fields[2]].datatype == XNN_FP32 &&
+  if (!broadcasts(n))
+    return false;
+  uint8_t type = x->values[n->fields[2]].datatype;
+  return (type == XNN_FP32 || type == XNN_QINT8) &&
          (is_unsafe(x, n, uses, 0) || is_unsafe(x, n, uses, 1)) && !order_operands(x, n, uses);
 }
 

@@ -34,6 +34,18 @@ XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t
   return x->value_count++;
 }
 
+XnnId xnn_value_like(XnnGraph *x, XnnDatatype datatype, XnnId like) {
+  XnnValue as = x->values[like];
+  XnnId made = xnn_value(x, datatype, as.rank, as.dims);
+  x->values[made].dynamic = as.dynamic;
+  x->values[made].may_be_one = as.may_be_one;
+  if (datatype == as.datatype) {
+    x->values[made].scale = as.scale;
+    x->values[made].zero_point = as.zero_point;
+  }
+  return made;
+}
+
 XnnNode *xnn_add_node(XnnGraph *x, const XnnNode *node) {
   POOL_PUSH(x->nodes, x->node_count, x->node_capacity, *node);
   return &x->nodes[x->node_count - 1];
@@ -93,13 +105,6 @@ static XnnValue *value_of(XnnGraph *x, XnnId id, XnnScheme scheme) {
   if (xnn_scheme((XnnDatatype)value->datatype) != scheme)
     BUG("quantization parameters that do not fit the datatype %u", value->datatype);
   return value;
-}
-
-XnnId xnn_quantized(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
-                    float scale, int32_t zero_point) {
-  XnnId id = xnn_value(x, datatype, rank, dims);
-  xnn_set_scale(x, id, scale, zero_point);
-  return id;
 }
 
 XnnId xnn_dynamic(XnnGraph *x, uint32_t rank, const uint32_t *dims, uint32_t nonbatch_dims) {

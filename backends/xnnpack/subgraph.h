@@ -133,18 +133,18 @@ void xnn_clear(XnnGraph *x); /* as after xnn_init, the memory is kept */
 
 /* A new internal value, of scale 1 and zero point 0. */
 XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims);
+/* A new internal value with the dims of another one and what is known of them; with its scale and
+ * zero point, too, if it has the type. */
+XnnId xnn_value_like(XnnGraph *x, XnnDatatype datatype, XnnId like);
 /* A new value with the bytes of a constant of the IR graph. Each use as a filter or bias needs one
  * of its own: the delegate frees the bytes of those after packing. */
 XnnId xnn_constant(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
                    XnnData data);
 
-/* A new internal value with one scale and zero point: QINT8, QUINT8, QINT32. */
-XnnId xnn_quantized(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
-                    float scale, int32_t zero_point);
 /* A new internal value QDINT8, which a CONVERT of floats computes: 1 nonbatch dim for fully
  * connected nodes (a scale for each row), 3 for convolutions (one for each image). */
 XnnId xnn_dynamic(XnnGraph *x, uint32_t rank, const uint32_t *dims, uint32_t nonbatch_dims);
-/* Gives a value, mostly a constant of QINT8, QUINT8 or QINT32, its scale and zero point. */
+/* Gives a value of QINT8, QUINT8 or QINT32, its scale and zero point. */
 void xnn_set_scale(XnnGraph *x, XnnId id, float scale, int32_t zero_point);
 /* Gives a constant of QCINT8, QCINT32 or QCINT4 its scales: count of them in f32, one for each
  * element of dim channel_dim. They are one more constant of the graph. channel_dim is 0 for filters

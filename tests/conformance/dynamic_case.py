@@ -36,6 +36,11 @@ def at_run(result, weight, attributes="group = 1"):
             f"{result}_f = Cast<to = 1>({result}_i) {result} = Mul({result}_f, scale) ")
 
 
+def quantized(result, x):
+    """x in codes of int8 with scale s and zero point o, as numbers again."""
+    return f"{result}_q = QuantizeLinear({x}, s, o) {result} = DequantizeLinear({result}_q, s, o) "
+
+
 @dataclasses.dataclass
 class Case:
     name: str

@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynamic_data
-from dynamic_case import RNG, Case, at_run, codes, floats, weights
+from dynamic_case import RNG, Case, at_run, codes, floats, quantized, weights
 
 CASES = [
     # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
@@ -487,4 +487,10 @@ CASES = [
     Case('no rows of a slice with steps', 'float[2,3,2,2,m] x, float[n,2,m] w', 'float[2,3,0,2,m] y, float[n,2,m] z',
          'b=Constant<value_ints=[0]>() a=Constant<value_ints=[2]>() s=Slice(x,b,b,a,a) y=Asin(s) z=Sigmoid(w)',
          lambda n, m: [floats(2, 3, 2, 2, m), floats(n, 2, m)]),
+    # The same in codes of 8 bits.
+    Case('codes as large as the result in the first call only', 'float[n,m,32] x, float[1,m,32] e, float[4,1,1,32] f', 'float[n,m,32] y, float[4,n,m,32] z',
+         's = Constant<value_float = 0.05>() o = Constant<value = int8 {3}>() '
+         + quantized('a', 'x') + quantized('b', 'e') + quantized('c', 'f') + 'v = Tanh(b) ' + quantized('vd', 'v') + 'w = Add(vd, a) ' + quantized('wd', 'w')
+         + 'y = Tanh(wd) u = Tanh(c) ' + quantized('ud', 'u') + 'p = Sub(ud, a) ' + quantized('pd', 'p') + 'z = Sigmoid(pd)',
+         lambda n, m: [floats(n, m, 32), floats(1, m, 32), floats(4, 1, 1, 32)], sizes=((1, 1), (8, 1), (2, 8), (8, 8))),
 ]

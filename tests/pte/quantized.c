@@ -34,7 +34,7 @@ static void convert_bytes(Draw *d) {
   XnnId x = as_input(d, activation(d, rank, dims, scale));
   if (upto(d, 3) == 0)
     d->is_signed = !d->is_signed;
-  XnnId y = as_output(d, xnn_quantized(&d->x, bytes(d), rank, dims, 1, zero_near(d)));
+  XnnId y = as_output(d, with_scale(d, bytes(d), rank, dims, 1, zero_near(d)));
   XNN_ADD_NODE(&d->x, XNN_CONVERT, x, y, 0);
 }
 
@@ -58,8 +58,8 @@ static void convert_others(Draw *d) {
 
 static void convert_halves(Draw *d) { /* exact halves */
   uint32_t dims[] = {256};
-  XnnId x = as_input(d, xnn_quantized(&d->x, bytes(d), 1, dims, 0.5f, zero_near(d))),
-        y = as_output(d, xnn_quantized(&d->x, bytes(d), 1, dims, 1, zero_near(d)));
+  XnnId x = as_input(d, with_scale(d, bytes(d), 1, dims, 0.5f, zero_near(d))),
+        y = as_output(d, with_scale(d, bytes(d), 1, dims, 1, zero_near(d)));
   XNN_ADD_NODE(&d->x, XNN_CONVERT, x, y, 0);
 }
 
@@ -138,9 +138,9 @@ static void binary(Draw *d) {
 
 static void sum_of_halves(Draw *d) {
   uint32_t dims[] = {300};
-  XnnId left = as_input(d, xnn_quantized(&d->x, bytes(d), 1, dims, 0.5f, zero_near(d))),
-        right = as_input(d, xnn_quantized(&d->x, bytes(d), 1, dims, 0.5f, zero_near(d))),
-        out = as_output(d, xnn_quantized(&d->x, bytes(d), 1, dims, 1, zero_near(d)));
+  XnnId left = as_input(d, with_scale(d, bytes(d), 1, dims, 0.5f, zero_near(d))),
+        right = as_input(d, with_scale(d, bytes(d), 1, dims, 0.5f, zero_near(d))),
+        out = as_output(d, with_scale(d, bytes(d), 1, dims, 1, zero_near(d)));
   XNN_ADD_NODE(&d->x, upto(d, 1) ? XNN_ADD : XNN_MULTIPLY, left, right, out, 0);
 }
 
@@ -265,7 +265,7 @@ static void dynamic_convolution(Draw *d) {
 
 static XnnId like(Draw *d, XnnId x, uint32_t rank, const uint32_t *dims) {
   const XnnValue v = d->x.values[x];
-  return xnn_quantized(&d->x, (XnnDatatype)v.datatype, rank, dims, v.scale, v.zero_point);
+  return with_scale(d, (XnnDatatype)v.datatype, rank, dims, v.scale, v.zero_point);
 }
 
 static void max_pool(Draw *d) {
@@ -354,7 +354,7 @@ static void matmul(Draw *d) {
            y[] = {2, a[1], n};
   d->is_signed = true;
   XnnId left = as_input(d, activation(d, 3, a, 0.02f)),
-        right = as_input(d, xnn_quantized(&d->x, XNN_QINT8, 3, b, scale_near(d, 0.01f), 0)),
+        right = as_input(d, with_scale(d, XNN_QINT8, 3, b, scale_near(d, 0.01f), 0)),
         out = as_output(d, activation(d, 3, y, 0.05f));
   XNN_ADD_NODE(&d->x, XNN_BATCH_MATRIX_MULTIPLY, left, right, out,
                turned ? XNN_FLAG_TRANSPOSE_B : 0);

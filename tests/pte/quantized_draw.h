@@ -65,8 +65,15 @@ static inline int32_t zero_near(Draw *d) {
   return (int32_t)upto(d, 80) - 40 + (d->is_signed ? 0 : 128);
 }
 
+static inline XnnId with_scale(Draw *d, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
+                               float scale, int32_t zero_point) {
+  XnnId id = xnn_value(&d->x, datatype, rank, dims);
+  xnn_set_scale(&d->x, id, scale, zero_point);
+  return id;
+}
+
 static inline XnnId activation(Draw *d, uint32_t rank, const uint32_t *dims, float scale) {
-  return xnn_quantized(&d->x, bytes(d), rank, dims, scale_near(d, scale), zero_near(d));
+  return with_scale(d, bytes(d), rank, dims, scale_near(d, scale), zero_near(d));
 }
 
 static inline XnnId as_input(Draw *d, XnnId id) {

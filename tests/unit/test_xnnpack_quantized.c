@@ -270,11 +270,11 @@ static void written_parameters(void **state) {
   xnn_init(&x);
   XnnData data = {.v = v};
   uint32_t dims[] = {4, 64};
-  XnnId tensor = xnn_quantized(&x, XNN_QUINT8, 2, dims, 0.25f, 17),
-        plain = xnn_value(&x, XNN_QINT8, 2, dims), row = xnn_dynamic(&x, 2, dims, 1),
-        channel = xnn_constant(&x, XNN_QCINT8, 2, dims, data),
+  XnnId tensor = xnn_value(&x, XNN_QUINT8, 2, dims), plain = xnn_value(&x, XNN_QINT8, 2, dims),
+        row = xnn_dynamic(&x, 2, dims, 1), channel = xnn_constant(&x, XNN_QCINT8, 2, dims, data),
         group = xnn_constant(&x, XNN_QBINT4, 2, dims, data),
         bias = xnn_constant(&x, XNN_QINT32, 1, dims, data);
+  xnn_set_scale(&x, tensor, 0.25f, 17);
   xnn_set_channels(&x, channel, 1, data, 64);
   xnn_set_groups(&x, group, 32, data, 8);
   xnn_set_scale(&x, bias, 0.5f, 0);
