@@ -493,4 +493,10 @@ CASES = [
          + quantized('a', 'x') + quantized('b', 'e') + quantized('c', 'f') + 'v = Tanh(b) ' + quantized('vd', 'v') + 'w = Add(vd, a) ' + quantized('wd', 'w')
          + 'y = Tanh(wd) u = Tanh(c) ' + quantized('ud', 'u') + 'p = Sub(ud, a) ' + quantized('pd', 'p') + 'z = Sigmoid(pd)',
          lambda n, m: [floats(n, m, 32), floats(1, m, 32), floats(4, 1, 1, 32)], sizes=((1, 1), (8, 1), (2, 8), (8, 8))),
+    # So many scores that boxes which none of them keeps are left out first; of three boxes, or of none.
+    Case('selection from boxes that scores keep', 'float[2,n,4] x, float[2,64,n] w, int64[1] a', 'int64[k,3] y',
+         't = Constant<value_ints = [1]>() e = Constant<value_ints = [100]>() l = Constant<value_ints = [2]>() p = Slice(x, a, e, t) q = Slice(w, a, e, l) '
+         'o = Constant<value_ints = [4]>() i = Constant<value_floats = [0.3]>() c = Constant<value_floats = [0.98]>() '
+         'y = NonMaxSuppression(p, q, o, i, c)',
+         lambda n, m: [np.sort(floats(2, n, 4), 2), RNG.random((2, 64, n)).astype(np.float32), np.array([m])], sizes=((5, 2), (3, 3), (1, 8), (8, 0))),
 ]

@@ -318,6 +318,12 @@ def selection_cases():
                    {"i": np.array([0.3], np.float32), "t": np.array([0.4], np.float32)}, out_type=np.int64)
     yield Case("NonMaxSuppression_none_above", "NonMaxSuppression", ["b", "s", "m", "i", "t"], {"b": spread[:, :50], "s": ranks[:, :, :50]},
                {"m": ints(9), "i": np.array([0.3], np.float32), "t": np.array([2], np.float32)}, out_type=np.int64)
+    # Boxes that no score keeps are left out first, where scores are many: all, most, and none of them.
+    hidden = ranks.copy()
+    hidden[0, 1, ::7] = np.nan
+    for least in (2, 0.97, -1):
+        yield Case(f"NonMaxSuppression_kept_above_{least}", "NonMaxSuppression", ["b", "s", "m", "i", "t"],
+                   {"b": spread, "s": hidden, "t": np.array([least], np.float32)}, {"m": ints(9), "i": np.array([0.3], np.float32)}, out_type=np.int64)
 
 
 REGIONS = """<ir_version: 9, opset_import: ["" : 16]>

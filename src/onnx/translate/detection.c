@@ -5,16 +5,19 @@
 
 /* --- NonMaxSuppression ---
  *
- * All batches and classes (groups) at once, in a loop that ends when no group has a box left. Every
- * step takes the best live score of each group and removes what overlaps its box: by a matrix of
- * all pairs of boxes, or, where that is the larger work, by comparing the taken boxes with all
- * others. Which steps found a box is known only while running, so the result is picked by nonzero.
+ * All batches and classes (groups) at once, in a loop that ends when no group has a box left. Boxes
+ * without a score above the lowest one that counts are left out first: of a detector's thousands
+ * that is nearly all. Every step takes the best live score of each group and removes what overlaps
+ * its box: by a matrix of all pairs of boxes, or, where that is the larger work, by comparing the
+ * taken boxes with all others. Which steps found a box is known only while running, so the result
+ * is picked by nonzero.
  */
 
 enum {
   BOXES_MAX = 65536,
   MATRIX_MAX = 4096,
-  TAKEN = 4 /* one in so many boxes is expected to be taken where nothing else limits them */
+  FEW = 256, /* scores that are not worth a selection */
+  TAKEN = 4  /* one in so many boxes is expected to be taken where nothing else limits them */
 };
 
 typedef struct Nms {
@@ -22,6 +25,7 @@ typedef struct Nms {
   ArgIn trip;   /* most steps */
   ValueId none; /* whether a run-time limit is 0; 0: there is no such limit */
   SymInt boxes;
+  ValueId kept;            /* [n], which boxes of the model these are; 0: all */
   ValueId low[2], high[2]; /* corners, [B, n] */
   ValueId area;            /* [B, n] */
   ValueId threshold;
@@ -125,6 +129,21 @@ static void never_none(Import *im, ValueId *boxes, ValueId *scores) {
   *scores = ex_cat2(im, *scores, ex_filled(im, ex_dtype(im, *scores), &score, -INFINITY), 2);
 }
 
+/* Keeps the boxes with a score above `least`, of whatever batch and class; also those with a NaN,
+ * which hides the other scores from the maximum. */
+static void keep_candidates(Import *im, Nms *nms, ValueId least, ValueId *boxes, ValueId *scores) {
+  ValueId best = EX_VIEW(im, *scores, nms->groups, nms->boxes);
+  best = nms->groups == 1 ? best : ex_reduce_one(im, OP_AMAX, best, 0, true);
+  ValueId low = EX_VIEW(im, ex_le(im, best, least), nms->boxes),
+          hits = ex_unary(im, OP_NONZERO, ex_unary(im, OP_LOGICAL_NOT, low)),
+          index = EX_VIEW(im, hits, ex_dim(im, hits, 0));
+  *boxes = ex_index_select(im, *boxes, 1, index);
+  *scores = ex_index_select(im, *scores, 2, index);
+  never_none(im, boxes, scores);
+  nms->boxes = ex_dim(im, *boxes, 1);
+  nms->kept = ex_cat2(im, index, build_const_ints(&im->b, &(int64_t){0}, 1), 0);
+}
+
 static bool nms_read(Import *im, Nms *nms) {
   ValueId boxes = in_required(im, 0), scores = in_required(im, 1), least = number_input(im, 4);
   if (ex_rank(im, boxes) != 3 || ex_rank(im, scores) != 3)
@@ -141,6 +160,8 @@ static bool nms_read(Import *im, Nms *nms) {
   bool matrix = nms_plan(im, nms);
   if (!nms->threshold)
     nms->threshold = ex_number(im, boxes, 0);
+  if (least && sym_upper(&im->g->syms, nms->boxes) > FEW / max_i64(nms->groups, 1))
+    keep_candidates(im, nms, least, &boxes, &scores);
   read_corners(im, nms, boxes);
   nms->over = matrix && nms->steps && nms->boxes != 0 ? overlap_matrix(im, nms) : 0;
   nms->live = EX_VIEW(im, scores, nms->groups, nms->boxes);
@@ -244,6 +265,8 @@ void translate_non_max_suppression(Import *im) {
           hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
   ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)),
           flat = EX_VIEW(im, EX_PERMUTE(im, boxes, 1, 0), all, 1);
+  if (nms.kept)
+    flat = EX_VIEW(im, ex_index_select(im, nms.kept, 0, EX_VIEW(im, flat, all)), all, 1);
   /* Joined before the selection: cat of the runtime gives no columns when there are no rows. */
   out(im, 0, ex_index_select(im, ex_cat2(im, nms_places(im, &nms, steps, all), flat, 1), 0, index));
 }
