@@ -3,7 +3,9 @@
  * stays as it lies in the file, behind a permute that `convert` carries out on its integers.
  *
  * A hardsigmoid is a factor, a shift and limits: behind a product the first two go into weight and
- * bias, and limits cost an integer product nothing. */
+ * bias, and limits cost an integer product nothing. A silu is a product with a sigmoid: two nodes
+ * on integers, where XNNPACK, which has no silu, would compute both on floats, between
+ * conversions. */
 #include "ir/match.h"
 #include "passes/pass.h"
 
@@ -111,6 +113,13 @@ static ValueId ramp(Builder *b, NodeId n) {
   return b->status == STATUS_OK ? build(b, OP_CLAMP, A_VAL(y), A_INT(0), A_INT(1)) : 0;
 }
 
+/* --- silu: x * sigmoid(x) --- */
+
+static ValueId factors(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  return build(b, OP_MUL_TENSOR, A_VAL(x), A_VAL(build(b, OP_SIGMOID, A_VAL(x))));
+}
+
 Status pass_spell_linear(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {
       {OP_MM, product, "products"},
@@ -118,7 +127,7 @@ Status pass_spell_linear(PassContext *p, Graph *g) {
       {OP_ADDMM, product_and_bias, "products"},
       {OP_ADD_TENSOR, bias, "biases"},
   };
-  static const RewriteRule integers[] = {{OP_HARDSIGMOID, ramp, "ramps"}};
+  static const RewriteRule integers[] = {{OP_HARDSIGMOID, ramp, "ramps"}, {OP_SILU, factors, "factors"}};
   const QuantOptions *options = p->options->quantize;
   if (!options)
     return STATUS_OK;
