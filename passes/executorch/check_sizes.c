@@ -1,12 +1,20 @@
-/* Dims that were taken as equal end the call with an error where they are not.
+/* Sizes of inputs that the program was not made for end the call with an error.
  *
- * Tensors of [a, 3] and [b, 3] that are added have a result of [a, 3]: a and b are sizes that the
- * host gives, and may be different names of one. Kernels would broadcast a size of 1 all the same,
- * into memory that the result shares with an operand, and what is computed from a would be wrong.
- * Each equation between sizes of inputs is compared as soon as both sides are known. Sizes that the
- * data tell are checked by those who made them. */
+ * The runtime compares sizes with their upper bounds only, which are the memory that there is.
+ * Below the lower one, and between the multiples that a network takes, kernels would compute
+ * something all the same, and delegates read beyond their operands.
+ *
+ * Dims that were taken as equal are compared, too: tensors of [a, 3] and [b, 3] that are added have
+ * a result of [a, 3]: a and b are sizes that the host gives, and may be different names of one.
+ * Kernels would broadcast a size of 1 all the same, into memory that the result shares with an
+ * operand, and what is computed from a would be wrong. Each equation between sizes of inputs is
+ * compared as soon as both sides are known. Sizes that the data tell are checked by those who made
+ * them. */
 #include "ops/shape_util.h"
 #include "passes/executorch/symints.h"
+
+/* An empty tensor where all rows are taken to be one at least does no harm to kernels. */
+enum { LEAST_CHECKED = 2 };
 
 /* Whether all symbols of v are sizes that inputs have. */
 static bool given_by_inputs(const Graph *g, SymInt v) {
@@ -30,33 +38,80 @@ static ArgIn side(const Symints *s, SymInt v, NodeId *behind) {
   return A_VAL(value);
 }
 
-/* last: the last node that was there before. */
-static Status compare(Symints *s, const Constraint *c, NodeId last) {
-  Graph *g = s->g;
-  TRY(symints_compute(s, c->lhs, last));
-  TRY(symints_compute(s, c->rhs, last));
+/* Ends the call unless `op` of both sides holds. last: the last node that was there before. */
+static Status require(Symints *s, OpId op, SymInt left, SymInt right, LocId loc,
+                      const char *message, NodeId last) {
+  TRY(symints_compute(s, left, last));
+  TRY(symints_compute(s, right, last));
   NodeId behind = 0;
-  ArgIn lhs = side(s, c->lhs, &behind), rhs = side(s, c->rhs, &behind);
+  ArgIn lhs = side(s, left, &behind), rhs = side(s, right, &behind);
+  Builder b = symints_behind(s, behind);
+  b.loc = loc;
+  ValueId holds = build(&b, op, lhs, rhs);
+  (void)build(&b, OP_REQUIRE, A_VAL(holds), A_STR(message));
+  return b.status;
+}
+
+/* A size of an input that has a range, the first time that an input has it. */
+static Status check_least(Symints *s, SymInt size, bool *checked, NodeId last, uint64_t *checks) {
+  if (sym_is_const(size))
+    return STATUS_OK;
+  const SymExpr *e = sym_expr(&s->g->syms, size);
+  if (e->kind != SYM_SYMBOL || e->lo < LEAST_CHECKED || checked[e->index])
+    return STATUS_OK;
+  checked[e->index] = true;
+  ++*checks;
+  const char *message = arena_printf(s->p->scratch, "%.200s must be at least %lld",
+                                     dim_text(s->g, size), (long long)e->lo);
+  return require(s, OP_PRIM_GE, size, e->lo, 0, message, last);
+}
+
+static Status check_inputs(Symints *s, NodeId last, uint64_t *checks) {
+  Graph *g = s->g;
+  bool *checked = ARENA_ARRAY(s->p->scratch, bool, (size_t)g->syms.symbol_count + 1);
+  for (uint32_t i = 0; i < g->input_count; i++) {
+    const Type *t = value_type(g, g->inputs[i]);
+    for (uint32_t k = 0; t->kind == TYPE_TENSOR && k < t->rank; k++)
+      TRY(check_least(s, t->dims[k], checked, last, checks));
+  }
+  return STATUS_OK;
+}
+
+static Status check_equal(Symints *s, const Constraint *c, NodeId last, uint64_t *checks) {
+  Graph *g = s->g;
+  if (sym_known_eq(&g->syms, c->lhs, c->rhs) == 1)
+    return STATUS_OK;
+  ++*checks;
   const char *left = dim_text(g, c->lhs), *right = dim_text(g, c->rhs);
   const char *message = arena_printf(s->p->scratch, "%.200s and %.200s must be equal", left, right);
-  Builder b = symints_behind(s, behind);
-  b.loc = c->loc;
-  ValueId equal = build(&b, OP_PRIM_EQ, lhs, rhs);
-  (void)build(&b, OP_REQUIRE, A_VAL(equal), A_STR(message));
-  return b.status;
+  return require(s, OP_PRIM_EQ, c->lhs, c->rhs, c->loc, message, last);
+}
+
+static Status check_multiple(Symints *s, const Constraint *c, NodeId last, uint64_t *checks) {
+  Graph *g = s->g;
+  SymInt rest = sym_mod(&g->syms, c->lhs, c->rhs);
+  if (!sym_is_const(c->rhs) || sym_known_eq(&g->syms, rest, 0) == 1)
+    return STATUS_OK;
+  ++*checks;
+  const char *message = arena_printf(s->p->scratch, "%.200s must be a multiple of %lld",
+                                     dim_text(g, c->lhs), (long long)c->rhs);
+  return require(s, OP_PRIM_EQ, rest, 0, c->loc, message, last);
 }
 
 Status pass_check_sizes(PassContext *p, Graph *g) {
   Symints s = symints_make(p, g);
   uint64_t checks = 0;
   NodeId last = g->last;
+  if (last)
+    TRY(check_inputs(&s, last, &checks));
   for (uint32_t i = 0; last && i < g->constraint_count; i++) {
     const Constraint c = g->constraints[i];
-    if (c.kind != CONSTRAINT_EQ || !given_by_inputs(g, c.lhs) || !given_by_inputs(g, c.rhs) ||
-        sym_known_eq(&g->syms, c.lhs, c.rhs) == 1)
+    if (!given_by_inputs(g, c.lhs) || !given_by_inputs(g, c.rhs))
       continue;
-    TRY(compare(&s, &c, last));
-    checks++;
+    if (c.kind == CONSTRAINT_EQ)
+      TRY(check_equal(&s, &c, last, &checks));
+    if (c.kind == CONSTRAINT_DIVISIBLE)
+      TRY(check_multiple(&s, &c, last, &checks));
   }
   pass_count(p, "checks", checks);
   return STATUS_OK;

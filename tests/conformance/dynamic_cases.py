@@ -499,4 +499,7 @@ CASES = [
          'o = Constant<value_ints = [4]>() i = Constant<value_floats = [0.3]>() c = Constant<value_floats = [0.98]>() '
          'y = NonMaxSuppression(p, q, o, i, c)',
          lambda n, m: [np.sort(floats(2, n, 4), 2), RNG.random((2, 64, n)).astype(np.float32), np.array([m])], sizes=((5, 2), (3, 3), (1, 8), (8, 0))),
+    # The runtime checks the upper bound of a size only.
+    Case('a size below its range', 'float[n,2,4] x', 'float[n,2,4] y', 'y = Sigmoid(x)', lambda n, m: [floats(n, 2, 4)],
+         sizes=((5, 1), (3, 1), (8, 1)), least_n=3, beyond=lambda: [floats(2, 2, 4)]),
 ]

@@ -16,8 +16,8 @@ TENSOR, TENSOR_LISTS = 5, (10, 11)
 LONG, FLOATS = 4, {5, 6, 7}  # 64-bit integers; half, float, double
 DELEGATE_IN_SEGMENT = 1
 XNN_TRANSPOSE = 5
-# They fetch rows or put them by whole numbers, which no delegate does, and compute nothing.
-INDEXING = {"aten::embedding", "aten::index", "aten::index_select", "aten::gather", "aten::index_put", "aten::scatter"}
+# They fetch rows or put them by whole numbers, which no delegate does, or read a size, and compute nothing.
+INDEXING = {"aten::sym_size", "aten::embedding", "aten::index", "aten::index_select", "aten::gather", "aten::index_put", "aten::scatter"}
 
 
 def scalar(table, field, form, default=0):
