@@ -158,7 +158,8 @@ static bool becomes_product(const XnnLowering *l, const Job *j, const Blocks *b)
 static void find_parts(const XnnLowering *l, const Job *j, Blocks *b) {
   const Convolution *c = j->c;
   Blocks found, best = {0};
-  if (c->in_channels > 1 || c->kernel[0] > 1 || j->in[0] > 1 || c->stride[1] > MOST_CHANNELS)
+  if (c->in_channels > 1 || c->kernel[0] > 1 || j->in[0] > 1 || j->out[0] > 1 ||
+      c->stride[1] > MOST_CHANNELS)
     return;
   for (uint32_t part = SIXTEEN; part <= c->stride[1]; part++)
     if (make_parts(j, part, &found) &&
@@ -166,6 +167,16 @@ static void find_parts(const XnnLowering *l, const Job *j, Blocks *b) {
       best = found;
   if (best.in && best.kernel * best.in < MOST_ZEROS * c->kernel[1] && becomes_product(l, j, &best))
     *b = best;
+}
+
+/* Steps that are faster than `least`. Planes are weighed without them, beside which they were
+ * measured to be faster: weights of wide kernels leave the first cache, which the estimate does not
+ * know. */
+static void find_steps(const Job *j, double least, Blocks *b) {
+  Blocks found;
+  for (uint32_t columns = 2; columns <= MOST_COLUMNS; columns++)
+    if (make_steps(j, columns, &found))
+      least = take_faster(j, &found, least, b);
 }
 
 bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
@@ -184,12 +195,8 @@ bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
     for (int copied = 0; copied < 2; copied++)
       if (make_blocks(&j, columns, copied, &found))
         least = take_faster(&j, &found, least, b);
-  /* Planes are weighed without steps, beside which they were measured to be faster: weights of wide
-   * kernels leave the first cache, which the estimate does not know. */
   double share = least / direct;
-  for (uint32_t columns = 2; columns <= MOST_COLUMNS; columns++)
-    if (make_steps(&j, columns, &found))
-      least = take_faster(&j, &found, least, b);
+  find_steps(&j, least, b);
   if (b->in == 1 && b->out == 1 && !j.codes && value_is_const(g, node_value(g, n, 1)))
     find_parts(l, &j, b);
   b->share = share;
