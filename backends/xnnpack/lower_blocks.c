@@ -9,10 +9,14 @@
  *
  * The image may also stay as it is, with a kernel as wide as what f windows read together, in steps
  * of f windows: fewer zeros, but a tap of few input channels takes longer than what it multiplies.
- */
-#include "backends/xnnpack/convolution.h"
+ *
+ * Long kernels over a line of samples, as those of a spectrum, are a few blocks of a part of their
+ * stride: 400 samples with stride 160 are 5 blocks of 80 with stride 2, which can be a product. */
+#include "backends/xnnpack/product.h"
 
 enum {
+  SIXTEEN = 16,            /* output channels that XNNPACK computes at a time */
+  MANY = 4,                /* sixteens, for which one more is little */
   MOST_COLUMNS = 16,       /* of the result in a block */
   MOST_CHANNELS = 1 << 12, /* of an image of blocks, and of its result */
   LEAST_POINTERS = 1 << 20 /* bytes that any convolution may have */
@@ -21,6 +25,7 @@ enum {
 #define TIME_TAP 0.3    /* of 16 channels of a result, in steps: beside the products */
 #define TIME_CODES 0.12 /* like TIME_PRODUCT, for codes of 8 bits */
 #define WORTH 0.9
+#define MOST_ZEROS 1.3 /* times a kernel's samples that parts of the stride multiply with */
 
 typedef struct Job {
   const Convolution *c;
@@ -113,6 +118,67 @@ static double take_faster(const Job *j, const Blocks *found, double least, Block
   return time;
 }
 
+/* The outputs that are computed: as a product up to the next sixteen, where XNNPACK would compute
+ * few beyond the last one eight at a time, all of them. Spectra have them: 402 for 400 samples. */
+static uint32_t computed_outputs(const Convolution *c, const Blocks *b, bool floats) {
+  uint32_t outputs = b->out * c->out_channels, beyond = outputs % SIXTEEN;
+  bool few = beyond > 0 && beyond <= SIXTEEN / 2 && outputs > MANY * SIXTEEN;
+  return floats && b->out == 1 && few ? outputs - beyond + SIXTEEN : outputs;
+}
+
+/* Blocks of a part of the stride, of which few make a window. */
+static bool make_parts(const Job *j, uint32_t part, Blocks *b) {
+  const Convolution *c = j->c;
+  uint32_t step = c->stride[1] / part;
+  *b = (Blocks){.in = part,
+                .out = 1,
+                .before = (c->padding[1] + part - 1) / part,
+                .image = (j->in[1] + part - 1) / part};
+  b->kernel = (c->kernel[1] - 1 + b->before * part - c->padding[1]) / part + 1;
+  uint32_t met = (j->out[1] - 1) * step + b->kernel, there = b->before + b->image;
+  b->after = met > there ? met - there : 0;
+  return c->stride[1] % part == 0 && b->kernel <= TAPS_AT_ONCE && there < met + step;
+}
+
+/* Whether the convolution on these blocks is a product. */
+static bool becomes_product(const XnnLowering *l, const Job *j, const Blocks *b) {
+  Convolution c = {.rank = 2,
+                   .stride = {1, j->c->stride[1] / b->in},
+                   .dilation = {1, 1},
+                   .kernel = {1, b->kernel},
+                   .in_channels = b->in,
+                   .out_channels = computed_outputs(j->c, b, true)};
+  Windows w = {.c = &c, .in = {1, b->image}, .out = {1, j->out[1]}, .before = {0, b->before}};
+  return xl_plan_product(&(ProductJob){.w = &w, .cpu = l->cpu, .batch = j->batch, .floats = true})
+             .way != BY_NODE;
+}
+
+/* The parts of a stride over a line of samples that meet the fewest zeros, if they make a product.
+ */
+static void find_parts(const XnnLowering *l, const Job *j, Blocks *b) {
+  const Convolution *c = j->c;
+  Blocks found, best = {0};
+  if (c->in_channels > 1 || c->kernel[0] > 1 || j->in[0] > 1 || j->out[0] > 1 ||
+      c->stride[1] > MOST_CHANNELS)
+    return;
+  for (uint32_t part = SIXTEEN; part <= c->stride[1]; part++)
+    if (make_parts(j, part, &found) &&
+        (best.in == 0 || found.kernel * found.in < best.kernel * best.in))
+      best = found;
+  if (best.in && best.kernel * best.in < MOST_ZEROS * c->kernel[1] && becomes_product(l, j, &best))
+    *b = best;
+}
+
+/* Steps that are faster than `least`. Planes are weighed without them, beside which they were
+ * measured to be faster: weights of wide kernels leave the first cache, which the estimate does not
+ * know. */
+static void find_steps(const Job *j, double least, Blocks *b) {
+  Blocks found;
+  for (uint32_t columns = 2; columns <= MOST_COLUMNS; columns++)
+    if (make_steps(j, columns, &found))
+      least = take_faster(j, &found, least, b);
+}
+
 bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0);
@@ -129,12 +195,10 @@ bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
     for (int copied = 0; copied < 2; copied++)
       if (make_blocks(&j, columns, copied, &found))
         least = take_faster(&j, &found, least, b);
-  /* Planes are weighed without steps, beside which they were measured to be faster: weights of wide
-   * kernels leave the first cache, which the estimate does not know. */
   double share = least / direct;
-  for (uint32_t columns = 2; columns <= MOST_COLUMNS; columns++)
-    if (make_steps(&j, columns, &found))
-      least = take_faster(&j, &found, least, b);
+  find_steps(&j, least, b);
+  if (b->in == 1 && b->out == 1 && !j.codes && value_is_const(g, node_value(g, n, 1)))
+    find_parts(l, &j, b);
   b->share = share;
   return b->in > 1 || b->out > 1;
 }
@@ -154,15 +218,16 @@ static const int32_t *weights_of_blocks(XnnLowering *l, const Convolution *c, co
     int64_t tap = (int64_t)(block % b->kernel) * b->in + column + c->padding[1] - b->front -
                   (int64_t)b->before * b->in - (int64_t)(output / c->out_channels) * c->stride[1];
     uint64_t kernel = output % c->out_channels * c->in_channels + channel;
-    bool inside = tap >= 0 && tap < c->kernel[1];
+    bool inside = tap >= 0 && tap < c->kernel[1] && output < (uint64_t)b->out * c->out_channels;
     from[i] = inside ? (int32_t)(kernel * taps + row % c->kernel[0] * c->kernel[1] + (uint64_t)tap)
                      : XL_NO_ELEMENT;
   }
   return from;
 }
 
-static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const Blocks *b) {
-  uint32_t dims[] = {b->out * c->out_channels, c->kernel[0], b->kernel, b->in * c->in_channels};
+static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const Blocks *b,
+                    uint32_t outputs) {
+  uint32_t dims[] = {outputs, c->kernel[0], b->kernel, b->in * c->in_channels};
   uint64_t count = (uint64_t)dims[0] * dims[1] * dims[2] * dims[3];
   return xl_picked_constant(l, weight, false, 4, dims,
                             l->trial ? NULL : weights_of_blocks(l, c, b, count));
@@ -192,9 +257,12 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
     return;
   uint32_t height = l->x.values[in].dims[1], rows = l->x.values[out].dims[1],
            columns = l->x.values[out].dims[2];
+  ValueId weight = node_value(g, n, 1);
+  bool floats = value_is_const(g, weight);
+  uint32_t outputs = b->out * c->out_channels, computed = computed_outputs(c, b, floats);
   SymInt batch = value_dim(g, x, 0), inputs = (SymInt)b->in * c->in_channels,
-         outputs = (SymInt)b->out * c->out_channels, blocks[] = {batch, height, b->image, inputs},
-         results[] = {batch, rows, columns / b->out, outputs},
+         blocks[] = {batch, height, b->image, inputs},
+         results[] = {batch, rows, columns / b->out, computed},
          whole[] = {batch, rows, columns, c->out_channels};
   ConvolutionNode node = {.kind = XNN_CONV2D,
                           .before = {c->padding[0], b->before},
@@ -204,12 +272,13 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
                           .dilation = {c->dilation[0], 1},
                           .groups = 1,
                           .in_channels = (uint32_t)inputs,
-                          .out_channels = (uint32_t)outputs};
+                          .out_channels = computed};
   XnnId image = b->in > 1 ? xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4) : in,
         result = xl_sym_temp(l, 4, results);
-  XnnId added = bias ? xl_repeated_bias(l, bias, (uint32_t)outputs) : XNN_NONE;
-  ValueId weight = node_value(g, n, 1);
-  xl_node_or_product(l, &node, value_is_const(g, weight), batch, image, filter(l, weight, c, b),
-                     added, result);
+  XnnId added = bias ? xl_repeated_bias(l, bias, computed) : XNN_NONE;
+  xl_node_or_product(l, &node, floats, batch, image, filter(l, weight, c, b, computed), added,
+                     result);
+  if (computed > outputs)
+    result = xl_sliced(l, result, 3, 0, outputs);
   xl_reshape(l, result, whole, 4, out);
 }

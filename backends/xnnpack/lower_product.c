@@ -92,7 +92,7 @@ static XnnId bias_of_first_row(XnnLowering *l, ValueId bias, const Convolution *
   int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)count + 1);
   for (uint32_t i = 0; i < count; i++)
     from[i] = i < c->out_channels ? (int32_t)i : XL_NO_ELEMENT;
-  return xl_picked_constant(l, bias, true, 1, &count, from);
+  return xl_picked_constant(l, bias, false, 1, &count, from);
 }
 
 /* The part of all results, [n, rows, columns, kernel's rows * outputs], that row r of the kernel
@@ -122,8 +122,9 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
   SymInt seen[] = {batch, w.out[0], w.out[1], length},
          made[] = {batch, w.out[0], w.out[1], outputs};
   XnnId image = xl_reshaped(l, windows, seen, 4), all = xl_sym_temp(l, 4, made),
-        weights = xl_permuted_constant(l, node_value(l->g, n, 1), 4, filter,
-                                       (uint32_t[]){2, 0, 3, 1}, false);
+        weights =
+            xl_permuted_constant(l, node_value(l->g, n, 1), 4, filter, (uint32_t[]){2, 0, 3, 1},
+                                 value_dtype(l->g, node_value(l->g, n, 1)) == DTYPE_F16);
   add_product(l, image, weights, bias_of_first_row(l, node_value(l->g, n, 2), c), outputs, length,
               all);
   XnnId sum = part_of_row(l, whole, 0, all, out);
@@ -280,7 +281,7 @@ bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
   if (!is_candidate(l, n, c))
     return false;
   SymInt batch = value_dim(l->g, node_value(l->g, n, 0), 0);
-  bool floats = value_dtype(l->g, weight) == DTYPE_F32 && (!bias || value_is_const(l->g, bias));
+  bool floats = dtype_is_float(value_dtype(l->g, weight)) && (!bias || value_is_const(l->g, bias));
   if (!xl_whole_windows(l, n, c, &w))
     return by_varying_product(l, n, c, floats, in, out);
   ProductPlan plan = plan_of(l, &w, batch, floats, true);

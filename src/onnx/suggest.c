@@ -21,6 +21,9 @@ enum {
  * are for sound, a second of which has often 16,000 samples. */
 static const int64_t others[] = {1, 8, 16, 64, 128, 224, 256, 512, 1024, 4096, 16000};
 
+/* Of lists, whose elements stand for the dims of an image or of a value. */
+static const int64_t lengths[] = {2, 3, 4};
+
 typedef struct Dim {
   StrView name;
   const Onnx__ValueInfoProto *input; /* the first place */
@@ -96,6 +99,11 @@ static bool mentions(StrView name, const char *word) {
 
 static bool is_batch(const Dim *d) { return mentions(d->name, "batch") || d->axis == 0; }
 
+/* A list of numbers, such as a size that the model is given, is no batch after all. */
+static bool is_list(const Dim *d) {
+  return onnx_tensor_type(d->input)->shape->n_dim == 1 && !mentions(d->name, "batch");
+}
+
 /* Height or width: two dims side by side have no size. */
 static bool is_image(const Dim *d) {
   const Onnx__TensorShapeProto *shape = onnx_tensor_type(d->input)->shape;
@@ -106,7 +114,9 @@ static bool is_image(const Dim *d) {
 
 static int64_t guess(const Dim *d) { return is_batch(d) ? 1 : is_image(d) ? IMAGE : OTHER; }
 
-/* An import that leaves no trace; *graph may be NULL. Whether it went well. */
+/* An import that leaves no trace; *graph may be NULL. Whether it went well; *unsupported: it would
+ * not with any sizes. What is said of a part of ONNX may be true for some sizes alone, as of a loop
+ * that takes no steps. */
 static bool try_import(Suggester *s, Graph **graph, bool *unsupported) {
   ImportOptions options = *s->options;
   DiagSink *sink = s->ctx->sink;
@@ -118,7 +128,8 @@ static bool try_import(Suggester *s, Graph **graph, bool *unsupported) {
   diag_hold(sink, &hold);
   sink->errors = 0;
   Status status = onnx_import(s->ctx, s->model, &options, &g);
-  *unsupported = sink->errors && diag_row(sink->first_error)->status == STATUS_UNSUPPORTED;
+  *unsupported = sink->errors && sink->first_error != DIAG_UNSUPPORTED_FEATURE &&
+                 diag_row(sink->first_error)->status == STATUS_UNSUPPORTED;
   diag_drop(&hold);
   diag_let_go(&hold);
   if (graph)
@@ -252,6 +263,21 @@ static void try_others(Suggester *s, uint32_t alone, bool *unsupported) {
   }
 }
 
+/* Tries the lengths for all lists, while the rest stay as they were guessed. */
+static void try_lengths(Suggester *s, bool *unsupported) {
+  uint32_t lists = 0;
+  for (uint32_t i = 0; i < s->count; i++)
+    lists += is_list(&s->dims[i]);
+  for (size_t k = 0; k < COUNT_OF(lengths) && lists && !s->out->fits && !*unsupported; k++) {
+    for (uint32_t i = 0; i < s->count; i++) {
+      DimFlag *flag = &s->flags[s->options->dim_count + i];
+      if (is_list(&s->dims[i]))
+        flag->lo = flag->hi = lengths[k];
+    }
+    s->out->fits = try_import(s, NULL, unsupported);
+  }
+}
+
 static void find_sizes(Suggester *s) {
   Graph *g = NULL;
   bool unsupported = false;
@@ -264,6 +290,7 @@ static void find_sizes(Suggester *s) {
   s->out->fits = try_import(s, NULL, &unsupported);
   if (s->model->proto->graph->n_node > NODES_MAX)
     return;
+  try_lengths(s, &unsupported);
   try_others(s, s->count, &unsupported);
   for (uint32_t i = 0; i < s->count && s->count <= ALONE_MAX; i++)
     if (!is_batch(&s->dims[i]))

@@ -6,6 +6,9 @@ t inspect $data/add.onnx
 t inspect $data/dims.onnx
 t inspect $data/dims.onnx --dim m=2..10
 t inspect $data/window.onnx
+# Sizes for which a loop takes steps, and lists are long enough.
+t inspect $data/frames.onnx
+t inspect $data/size.onnx
 t inspect $data/unknown.onnx $data/external.onnx
 t inspect $data/relu.onnx --json
 "$ETC" inspect $data/dims.onnx | sed -n 's/^  etc/"$ETC" -q/p' | sed 's/-q lower/lower -q/' >command

@@ -411,6 +411,12 @@ def strip_cases():
                shapes={"x": ["n", 128, 9, 10]}, dims={"n": "1..3"})
     yield conv("taps", (1, 64, 16, 18), (64, 64, 3, 3), 64, pads=[12] * 4, dilations=[12] * 2)
     yield conv("blocks", (1, 32, 20, 24), (24, 32, 3, 3), 24, pads=[1] * 4)
+    # Lines of samples, as for spectra: blocks of a part of the stride, outputs up to a multiple of 16.
+    yield conv("spectrum", (1, 1, 8000), (402, 1, 400), 402, strides=[160])
+    yield conv("spectrum-rest", (1, 1, 8071), (514, 1, 512), 514, strides=[160])
+    yield conv("spectrum-padding", (2, 1, 6000), (258, 1, 256), 258, strides=[128], pads=[70, 128])
+    yield conv("spectrum-odd", (1, 1, 22050), (160, 1, 475), 160, strides=[441], pads=[17, 458])
+    yield conv("spectrum-batch", (3, 1, 6000), (322, 1, 320), 322, strides=[160], shapes={"x": ["n", 1, 6000]}, dims={"n": "1..3"})
 
 
 def ceil_pool_cases():

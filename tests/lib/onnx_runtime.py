@@ -14,7 +14,7 @@ class Session:
         self.model, self.options = model, options
         try:
             self.session = self.open("1")
-        except errors.NotImplemented:
+        except (errors.NotImplemented, errors.Fail):
             self.session = self.open("0")
 
     def open(self, exact):

@@ -1,6 +1,8 @@
 """Lines on the terminal and the table docs/measurements/trained-models.md."""
 
+import collections
 import platform
+import re
 
 HEAD = ("model", "kind", "package", "nodes", "MB", "dims and options", "portable", "xnnpack", "largest error / allowed",
         "ONNX Runtime's own", "CPU ms: xnnpack / ONNX Runtime")
@@ -78,18 +80,38 @@ def count(rows):
     return good, len(rows) - good - skipped, skipped
 
 
+def written(path):
+    """What the page says now: {model: cells of its row}, and the lines that say what is not right."""
+    try:
+        with open(path) as f:
+            lines = f.read().splitlines()
+    except FileNotFoundError:
+        return {}, []
+    rows = [[x.strip() for x in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line.startswith("| ")]
+    return {r[0]: r for r in rows if len(r) == len(HEAD)}, [x + "\n" for x in lines if x.startswith("- ")]
+
+
+def outcome(row):
+    """Of the cells of a row: skipped, right on both backends, right on the one that it was run on, or bad."""
+    found = {row[HEAD.index("portable")], row[HEAD.index("xnnpack")]}
+    return "skipped" if "skipped" in found else "both" if found == {"ok"} else "one" if found == {"ok", "-"} else "bad"
+
+
 def write(path, results):
-    """results: (model, row) of each model of the list."""
-    rows = [row for _, row in results]
-    good, bad, skipped = count(rows)
-    both = sum(passed(r) and len(r["backends"]) == 2 for r in rows)
-    total = (f"{len(rows)} models of {len({p for m, _ in results for p in m.packages})} packages: {both} right on both backends, "
-             f"{good - both} right on the one that they were run on, {bad} not right, {skipped} skipped.")
+    """results: (model, row or None) of each model of the list. What was never run here stays as it is written."""
+    before, failures = written(path)
+    rows = [[str(x) for x in cells(m, r)] if r else before[m.name] for m, r in results if r or m.name in before]
+    for model, row in results:
+        if row:
+            failures = [x for x in failures if not x.startswith((f"- {model.name}:", f"- {model.name} ("))]
+            failures += [] if passed(row) else reasons(row)
+    counts = collections.Counter(map(outcome, rows))
+    total = (f"{len(rows)} models of {len({p for m, _ in results for p in m.packages})} packages: {counts['both']} right on both backends, "
+             f"{counts['one']} right on the one that they were run on, {counts['bad']} not right, {counts['skipped']} skipped.")
     with open(path, "w") as f:
         f.write(TEXT.format(cpu=processor(), figures=total))
         f.write("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|\n")
-        f.writelines("| " + " | ".join(map(str, cells(m, r))) + " |\n" for m, r in results)
-        failures = [x for r in rows if not passed(r) for x in reasons(r)]
+        f.writelines("| " + " | ".join(r) + " |\n" for r in rows)
         f.write("\n## What is not right, and why\n\n" + "".join(failures) if failures else "")
     print(f"wrote {path}")
 

