@@ -67,11 +67,14 @@ void result_list_size(Graph *g, NodeId n,
  * status. A rule reports nothing: whoever ran it may want to try something else. */
 Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, ...)
     ETC_PRINTF(4, 5);
+/* Runs the shape rule of n, which relies on tensors where the schema has them: that is looked at
+ * first. */
+Status shape_infer(Graph *g, NodeId n);
 /* After a shape rule: refuses sizes of which one passed the limits of its table (sym.h). */
 Status shape_check_sizes(Graph *g, NodeId n);
 /* Reports the reason at its node, with the op and operand types as a note. */
 void shape_report(const Graph *g);
-/* Runs the shape rule of n, and reports why when it refuses. */
+/* shape_infer, which reports why when the rule refuses. */
 Status shape_run(Graph *g, NodeId n);
 
 #endif

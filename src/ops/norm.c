@@ -7,7 +7,7 @@
 #include "ops/shape_util.h"
 
 static Status float_input(Graph *g, NodeId n, uint32_t min_rank, ValueId *v, Dims *d) {
-  TRY(arg_tensor(g, n, 0, v));
+  *v = node_value(g, n, 0);
   *d = value_dims(g, *v);
   if (!dtype_is_float(value_dtype(g, *v)))
     return bad_dtype(g, n, "the input is %s, expected a float type",
@@ -18,12 +18,8 @@ static Status float_input(Graph *g, NodeId n, uint32_t min_rank, ValueId *v, Dim
 }
 
 /* Checks that tensor argument i, when given, is a vector of `size` floats. */
-static Status vector(Graph *g, NodeId n, uint32_t i, SymInt size, bool required) {
-  ValueId v;
-  if (required)
-    TRY(arg_tensor(g, n, i, &v));
-  else
-    TRY(arg_tensor_or_none(g, n, i, &v));
+static Status vector(Graph *g, NodeId n, uint32_t i, SymInt size) {
+  ValueId v = node_value(g, n, i);
   if (!v)
     return STATUS_OK;
   StrView name = arg_name(g, n, i);
@@ -48,7 +44,7 @@ Status shape_native_batch_norm_legit_no_training(Graph *g, NodeId n) {
   TRY(float_input(g, n, 1, &input, &d));
   SymInt channels = d.d[d.rank > 1 ? 1 : 0];
   for (uint32_t i = 1; i <= 4; i++)
-    TRY(vector(g, n, i, channels, i >= 3));
+    TRY(vector(g, n, i, channels));
   return results3(g, n, value_dtype(g, input), &d, &empty);
 }
 
@@ -58,7 +54,7 @@ Status shape_native_batch_norm_legit(Graph *g, NodeId n) {
   TRY(float_input(g, n, 2, &input, &d));
   stats.d[0] = d.d[1];
   for (uint32_t i = 1; i <= 2; i++)
-    TRY(vector(g, n, i, d.d[1], false));
+    TRY(vector(g, n, i, d.d[1]));
   if (!arg_flag(g, n, 3))
     return bad_arg(g, n, "argument 'training' must be true: there are no stored statistics");
   return results3(g, n, value_dtype(g, input), &d, &stats);
@@ -82,15 +78,14 @@ Status shape_native_group_norm(Graph *g, NodeId n) {
     return bad_arg(g, n, "argument 'group' (%lld) must divide the number of channels",
                    (long long)groups);
   for (uint32_t i = 1; i <= 2; i++)
-    TRY(vector(g, n, i, d.d[1], false));
+    TRY(vector(g, n, i, d.d[1]));
   Dims stats = {.rank = 2, .d = {d.d[0], groups}};
   return results3(g, n, value_dtype(g, input), &d, &stats);
 }
 
 /* Weight or bias of a layer norm: exactly the normalised dims. */
 static Status layer_norm_param(Graph *g, NodeId n, uint32_t i, const IntList *shape) {
-  ValueId v;
-  TRY(arg_tensor_or_none(g, n, i, &v));
+  ValueId v = node_value(g, n, i);
   if (!v)
     return STATUS_OK;
   StrView name = arg_name(g, n, i);

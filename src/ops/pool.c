@@ -60,7 +60,7 @@ static Status read_pool(Graph *g, NodeId n, uint32_t at, uint32_t spatial, bool 
 static Status pool_dims(Graph *g, NodeId n, uint32_t at, uint32_t spatial, bool dilated,
                         ValueId *self, Dims *dims) {
   PoolArgs p = {0};
-  TRY(arg_tensor(g, n, at, self));
+  *self = node_value(g, n, at);
   *dims = value_dims(g, *self);
   if (dims->rank != spatial + 1 && dims->rank != spatial + 2)
     return bad_shape(g, n, "rank %u, must be %u or %u", dims->rank, spatial + 1, spatial + 2);
@@ -84,12 +84,12 @@ Status shape_max_pool2d_with_indices(Graph *g, NodeId n) {
 
 /* The kernel takes no more of self than its shape: self and grad_input are one tensor. */
 Status shape_max_pool2d_backward(Graph *g, NodeId n) {
-  ValueId self, grad_output, indices, grad_input;
+  ValueId self, indices;
   Dims out;
   TRY(pool_dims(g, n, 1, 2, true, &self, &out));
-  TRY(arg_tensor(g, n, 0, &grad_output));
+  ValueId grad_output = node_value(g, n, 0);
   TRY(shape_index_tensor(g, n, 7, &indices));
-  TRY(arg_tensor(g, n, 8, &grad_input));
+  ValueId grad_input = node_value(g, n, 8);
   if (value_dtype(g, grad_output) != value_dtype(g, self))
     return bad_dtype(g, n, "grad_output is %s, self %s", dtype_name(value_dtype(g, grad_output)),
                      dtype_name(value_dtype(g, self)));
@@ -124,11 +124,9 @@ Status shape_avg_pool2d(Graph *g, NodeId n) {
 }
 
 Status shape_adaptive_avg_pool2d(Graph *g, NodeId n) {
-  ValueId self;
   SymInt size[2];
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_spatial(g, n, 1, 2, -1, size));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   if (dims.rank != 3 && dims.rank != 4)
     return bad_shape(g, n, "rank %u, must be 3 or 4", dims.rank);
   for (uint32_t i = 0; i < 2; i++) {
@@ -136,7 +134,7 @@ Status shape_adaptive_avg_pool2d(Graph *g, NodeId n) {
     TRY(shape_at_least(g, n, dims.d[dims.rank - 2 + i], 1, "a dimension to pool"));
     dims.d[dims.rank - 2 + i] = size[i];
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- what the runtime's kernels refuse --- */
@@ -207,10 +205,9 @@ static int64_t list_entry(const KernelArg *a, uint32_t i, int64_t fill) {
 /* Reads operands and sizes of the last `spatial` dims; result 0 must have the other dims in common
  * with self. */
 static Status pool_start(Kernel *k, uint32_t spatial, Pool *p) {
-  *p = (Pool){.in_area = 1, .out_area = 1, .planes = 1};
-  TRY(kernel_need(k, 0, &p->self));
+  *p = (Pool){
+      .self = kernel_tensor(k, 0), .out = k->results[0], .in_area = 1, .out_area = 1, .planes = 1};
   TRY(kernel_expect_dtype(k, p->self));
-  p->out = k->results[0];
   uint32_t rank = p->self->rank;
   if (rank < spatial || p->out->rank != rank)
     return kernel_error(k, "rank %u cannot be pooled", rank);
@@ -412,10 +409,7 @@ Status kern_adaptive_avg_pool2d(Kernel *k) {
 
 /* As the runtime's kernel does, it adds to what is there: zeros, by torch's meaning of the op. */
 Status kern_max_pool2d_backward(Kernel *k) {
-  const Tensor *from, *at, *to;
-  TRY(kernel_need(k, 0, &from));
-  TRY(kernel_need(k, 7, &at));
-  TRY(kernel_need(k, 8, &to));
+  const Tensor *from = kernel_tensor(k, 0), *at = kernel_tensor(k, 7), *to = kernel_tensor(k, 8);
   TRY(kernel_expect_dtype(k, from));
   TRY(kernel_expect(k, 0, to->rank, to->dims));
   Tensor *out = k->results[0];

@@ -49,7 +49,7 @@ static Status check_scale(Graph *g, NodeId n) {
 
 /* The floats that are quantized, or the codes that are not any more. */
 static Status check_input(Graph *g, NodeId n, DType dtype, ValueId *x) {
-  TRY(arg_tensor(g, n, 0, x));
+  *x = node_value(g, n, 0);
   if (value_dtype(g, *x) != dtype)
     return bad_dtype(g, n, "the input is %s, not %s", dtype_name(value_dtype(g, *x)),
                      dtype_name(dtype));
@@ -75,8 +75,7 @@ Status shape_quantize_per_tensor(Graph *g, NodeId n) {
 
 /* Argument i, if it is there, has an entry of that type for each of `size` channels. */
 static Status check_vector(Graph *g, NodeId n, uint32_t i, DType dtype, SymInt size) {
-  ValueId v;
-  TRY(arg_tensor_or_none(g, n, i, &v));
+  ValueId v = node_value(g, n, i);
   StrView name = arg_name(g, n, i);
   if (!v)
     return i == SCALES ? bad_arg(g, n, "there are no scales") : STATUS_OK;
@@ -90,9 +89,8 @@ Status shape_quantize_per_channel(Graph *g, NodeId n) {
   DType dtype;
   int64_t dim;
   uint32_t axis;
-  ValueId x;
   TRY(check_range(g, n, PER_CHANNEL_MIN, &dtype));
-  TRY(arg_tensor(g, n, 0, &x));
+  ValueId x = node_value(g, n, 0);
   TRY(arg_const_int(g, n, AXIS, &dim));
   TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
   if (value_rank(g, x) == 0)
@@ -104,8 +102,7 @@ Status shape_quantize_per_channel(Graph *g, NodeId n) {
 
 /* Argument i is one number of that type that arrives at run time. */
 static Status check_number(Graph *g, NodeId n, uint32_t i, DType dtype) {
-  ValueId v;
-  TRY(arg_tensor(g, n, i, &v));
+  ValueId v = node_value(g, n, i);
   StrView name = arg_name(g, n, i);
   if (value_dtype(g, v) != dtype || value_rank(g, v) != 0)
     return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank 0", SV_ARG(name),
@@ -123,8 +120,7 @@ Status shape_quantize_dynamic(Graph *g, NodeId n) {
 
 /* One number for each row: the dims of x with the last one 1. */
 static Status check_rows(Graph *g, NodeId n, uint32_t i, DType dtype, ValueId x) {
-  ValueId v;
-  TRY(arg_tensor(g, n, i, &v));
+  ValueId v = node_value(g, n, i);
   StrView name = arg_name(g, n, i);
   uint32_t rank = value_rank(g, x);
   if (value_dtype(g, v) != dtype || rank == 0 || value_rank(g, v) != rank)
@@ -138,9 +134,8 @@ static Status check_rows(Graph *g, NodeId n, uint32_t i, DType dtype, ValueId x)
 
 Status shape_quantize_per_token(Graph *g, NodeId n) {
   DType dtype;
-  ValueId x;
   TRY(check_range(g, n, PER_TENSOR_MIN, &dtype));
-  TRY(arg_tensor(g, n, 0, &x));
+  ValueId x = node_value(g, n, 0);
   TRY(check_rows(g, n, PER_TENSOR_SCALE, DTYPE_F32, x));
   TRY(check_rows(g, n, PER_TENSOR_ZERO, DTYPE_I64, x));
   return result_of(g, n, dtype);
@@ -178,9 +173,8 @@ static Status block_axis(Graph *g, NodeId n, ValueId x, uint32_t *axis) {
 }
 
 static Status check_blocks(Graph *g, NodeId n, uint32_t i, DTypeSet types, ValueId x) {
-  ValueId v;
   IntList blocks;
-  TRY(arg_tensor_or_none(g, n, i, &v));
+  ValueId v = node_value(g, n, i);
   TRY(arg_int_list(g, n, AFFINE_BLOCK, &blocks));
   if (!v)
     return i == AFFINE_SCALE ? bad_arg(g, n, "there are no scales") : STATUS_OK;
@@ -199,10 +193,9 @@ static Status check_blocks(Graph *g, NodeId n, uint32_t i, DTypeSet types, Value
 }
 
 Status shape_dequantize_affine(Graph *g, NodeId n) {
-  ValueId x;
   uint32_t axis;
   DType dtype;
-  TRY(arg_tensor(g, n, 0, &x));
+  ValueId x = node_value(g, n, 0);
   TRY(block_axis(g, n, x, &axis));
   TRY(arg_dtype(g, n, AFFINE_DTYPE, DTYPE_NONE, &dtype));
   TRY(check_input(g, n, dtype, &x));
@@ -264,8 +257,7 @@ static bool dequantize(const EwJob *job, const void *const *in, void *out, size_
 }
 
 static Status run(Kernel *k, EwOperand scale, EwOperand zero, uint32_t range) {
-  const Tensor *x;
-  TRY(kernel_need(k, 0, &x));
+  const Tensor *x = kernel_tensor(k, 0);
   TRY(kernel_expect(k, 0, x->rank, x->dims));
   EwJob job = {.fn = !makes_codes(k->op) ? dequantize
                      : k->as_runtime     ? quantize_as_runtime
@@ -295,10 +287,9 @@ static Tensor spread(const Tensor *vector, const Tensor *x, uint32_t axis) {
 }
 
 Status kern_quantize_per_channel(Kernel *k) {
-  const Tensor *x, *scales, *zeros = kernel_tensor(k, ZEROS);
+  const Tensor *x = kernel_tensor(k, 0), *scales = kernel_tensor(k, SCALES),
+               *zeros = kernel_tensor(k, ZEROS);
   uint32_t axis;
-  TRY(kernel_need(k, 0, &x));
-  TRY(kernel_need(k, SCALES, &scales));
   TRY(kernel_dim(k, k->args[AXIS].i, x->rank, &axis));
   if (x->rank == 0 || tensor_numel(scales) != x->dims[axis] ||
       (zeros && tensor_numel(zeros) != x->dims[axis]))
@@ -309,9 +300,8 @@ Status kern_quantize_per_channel(Kernel *k) {
 }
 
 Status kern_quantize_dynamic(Kernel *k) {
-  const Tensor *scale, *zero;
-  TRY(kernel_need(k, PER_TENSOR_SCALE, &scale));
-  TRY(kernel_need(k, PER_TENSOR_ZERO, &zero));
+  const Tensor *scale = kernel_tensor(k, PER_TENSOR_SCALE),
+               *zero = kernel_tensor(k, PER_TENSOR_ZERO);
   return run(k, ew_tensor(scale, EW_F32), ew_tensor(zero, EW_F32), PER_TENSOR_MIN);
 }
 
@@ -328,9 +318,8 @@ static float choose(const float *x, int64_t count, float qmin, float qmax, float
 }
 
 Status kern_choose_qparams(Kernel *k) {
-  const Tensor *x;
   float scale;
-  TRY(kernel_need(k, 0, &x));
+  const Tensor *x = kernel_tensor(k, 0);
   float zero = choose(x->data, tensor_numel(x), (float)kernel_scalar(k, CHOOSE_MIN),
                       (float)kernel_scalar(k, CHOOSE_MAX), &scale);
   tensor_store(k->results[0], 0, (double)scale);
@@ -339,8 +328,7 @@ Status kern_choose_qparams(Kernel *k) {
 }
 
 Status kern_choose_per_token(Kernel *k) {
-  const Tensor *x;
-  TRY(kernel_need(k, 0, &x));
+  const Tensor *x = kernel_tensor(k, 0);
   int64_t length = x->rank ? x->dims[x->rank - 1] : 1, rows = length ? tensor_numel(x) / length : 0;
   for (int64_t i = 0; i < rows; i++) {
     float scale,
@@ -373,9 +361,7 @@ static void dequantize_blocks(const Tensor *x, const Tensor *scales, const Tenso
 }
 
 Status kern_dequantize_affine(Kernel *k) {
-  const Tensor *x, *scales;
-  TRY(kernel_need(k, 0, &x));
-  TRY(kernel_need(k, AFFINE_SCALE, &scales));
+  const Tensor *x = kernel_tensor(k, 0), *scales = kernel_tensor(k, AFFINE_SCALE);
   TRY(kernel_expect(k, 0, x->rank, x->dims));
   const KernelArg *blocks = &k->args[AFFINE_BLOCK];
   uint32_t axis = 0;
