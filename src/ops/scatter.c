@@ -35,32 +35,28 @@ Status shape_scatter(Graph *g, NodeId n) {
   return shape_result_dims(g, n, &dims);
 }
 
-static Status mask_arg(Graph *g, NodeId n, uint32_t i, ValueId *mask) {
-  *mask = node_value(g, n, i);
-  if (value_dtype(g, *mask) == DTYPE_BOOL)
-    return STATUS_OK;
-  return bad_dtype(g, n, "the mask must be bool, not %s", dtype_name(value_dtype(g, *mask)));
+/* That argument 1 is a mask. */
+static Status check_mask(Graph *g, NodeId n) {
+  DType dtype = operand_dtype(g, n, 1);
+  return dtype == DTYPE_BOOL ? STATUS_OK
+                             : bad_dtype(g, n, "the mask must be bool, not %s", dtype_name(dtype));
 }
 
 Status shape_masked_scatter(Graph *g, NodeId n) {
-  ValueId mask;
-  ValueId self = node_value(g, n, 0);
-  TRY(mask_arg(g, n, 1, &mask));
-  ValueId source = node_value(g, n, 2);
-  TRY(same_dtype(g, n, self, source));
-  Dims out = value_dims(g, self), other = value_dims(g, mask);
+  TRY(check_mask(g, n));
+  TRY(same_dtype(g, n, node_value(g, n, 0), node_value(g, n, 2)));
+  Dims out = operand_dims(g, n, 0), other = operand_dims(g, n, 1);
   TRY(shape_broadcast(g, n, &out, &other));
   return shape_result_dims(g, n, &out);
 }
 
 Status shape_masked_select(Graph *g, NodeId n) {
-  ValueId mask;
-  TRY(mask_arg(g, n, 1, &mask));
-  Dims all = operand_dims(g, n, 0), other = value_dims(g, mask), out = {.rank = 1};
+  TRY(check_mask(g, n));
+  Dims all = operand_dims(g, n, 0), other = operand_dims(g, n, 1), out = {.rank = 1};
   TRY(shape_broadcast(g, n, &all, &other));
   bool whole = dims_same(other.d, other.rank, all.d, all.rank);
   int64_t bound = sym_upper(&g->syms, dims_numel(g, &all));
-  out.d[0] = shape_count(g, n, 1, 0, bound, whole ? mask : 0);
+  out.d[0] = shape_count(g, n, 1, 0, bound, whole ? node_value(g, n, 1) : 0);
   return shape_result_dims(g, n, &out);
 }
 
