@@ -32,10 +32,9 @@ typedef struct Counted {
 
 static int compare_counted(const void *a, const void *b) {
   const Counted *x = a, *y = b;
-  if (x->calls != y->calls)
-    return x->calls > y->calls ? -1 : 1;
-  int order = text_compare(x->name, y->name);
-  return order ? order : x->index < y->index ? -1 : 1;
+  int order = ORDER(y->calls, x->calls);
+  order = order ? order : text_compare(x->name, y->name);
+  return order ? order : ORDER(x->index, y->index);
 }
 
 MethodFigures method_figures(const PteMethod *m, Arena *arena) {

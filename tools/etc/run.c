@@ -342,7 +342,7 @@ static Status run_once(Session *s, Graph *g, const Arrays *arrays, Results *resu
 
 static int compare_times(const void *a, const void *b) {
   const double *x = a, *y = b;
-  return (*x > *y) - (*x < *y);
+  return ORDER(*x, *y);
 }
 
 static void print_repeated(double *seconds, uint64_t count, StrBuf *out) {
