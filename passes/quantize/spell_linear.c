@@ -98,17 +98,14 @@ static ValueId ramp(Builder *b, NodeId n) {
   if (!from || !match_fits(g, n, x) || !is_floats(g, node_value(g, from, 1)) ||
       node_absent(g, from, 2) || !is_floats(g, node_value(g, from, 2)))
     return 0;
-  ArgIn args[9];
-  uint32_t count = node_cget(g, from)->arg_count;
-  for (uint32_t i = 0; i < count; i++)
-    args[i] = node_arg_in(g, from, i, &g->arena);
-  args[1] = A_VAL(mapped(g, node_value(g, from, 1), 1.0 / 6, 0));
-  args[2] = A_VAL(mapped(g, node_value(g, from, 2), 1.0 / 6, 0.5));
+  ValueId weight = mapped(g, node_value(g, from, 1), 1.0 / 6, 0),
+          shift = mapped(g, node_value(g, from, 2), 1.0 / 6, 0.5);
+  ArgIn operands[] = {A_VAL(node_value(g, from, 0)), A_VAL(weight), A_VAL(shift)};
   LocId loc = b->loc;
   b->loc = node_cget(g, from)->loc;
-  ValueId y = build_args(b, node_cget(g, from)->op, args, count);
+  ValueId y = build_on(b, from, operands, 3);
   b->loc = loc;
-  return b->status == STATUS_OK ? build(b, OP_CLAMP, A_VAL(y), A_INT(0), A_INT(1)) : 0;
+  return build(b, OP_CLAMP, A_VAL(y), A_INT(0), A_INT(1));
 }
 
 Status pass_spell_linear(PassContext *p, Graph *g) {

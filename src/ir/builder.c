@@ -142,6 +142,21 @@ ValueId build_scalar(Builder *b, DType dtype, double value) {
 
 /* --- short forms --- */
 
+ValueId build_unary(Builder *b, OpId op, ValueId x) { return build(b, op, A_VAL(x)); }
+
+ValueId build_binary(Builder *b, OpId op, ValueId x, ValueId y) {
+  return build(b, op, A_VAL(x), A_VAL(y));
+}
+
+ValueId build_on(Builder *b, NodeId n, const ArgIn *first, uint32_t count) {
+  ArgIn args[SCHEMA_MAX_ARGS];
+  uint32_t all = node_cget(b->g, n)->arg_count;
+  memcpy(args, first, count * sizeof *args);
+  for (uint32_t i = count; i < all; i++)
+    args[i] = node_arg_in(b->g, n, i, &b->g->arena);
+  return build_args(b, node_cget(b->g, n)->op, args, all);
+}
+
 ValueId build_cast(Builder *b, ValueId x, DType to) {
   if (b->status != STATUS_OK || value_dtype(b->g, x) == to)
     return x;

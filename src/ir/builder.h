@@ -43,6 +43,11 @@ ValueId build_const_ints(Builder *b, const int64_t *values, uint32_t count); /* 
 ValueId build_scalar(Builder *b, DType dtype, double value);      /* 0-d, value converted */
 ValueId build_scalar_int(Builder *b, DType dtype, int64_t value); /* 0-d, exact for 64 bits */
 
+/* One op of one or two operands. */
+ValueId build_unary(Builder *b, OpId op, ValueId x);
+ValueId build_binary(Builder *b, OpId op, ValueId x, ValueId y);
+/* The op of node n with other first arguments, everything else as it is there. */
+ValueId build_on(Builder *b, NodeId n, const ArgIn *first, uint32_t count);
 /* Short forms that many callers need. Each returns x itself when nothing is to be done. */
 ValueId build_cast(Builder *b, ValueId x, DType to);                          /* aten::_to_copy */
 ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank); /* aten::view_copy */
