@@ -7,7 +7,7 @@
 
 ProgramFigures program_figures(const PteProgram *p, Arena *arena) {
   ProgramFigures f = {0};
-  Bitset seen = bitset_make(arena, p->constant_count);
+  Bitset seen = bitset_make(arena, p->constants.count);
   for (uint32_t i = 0; i < p->method_count; i++) {
     for (uint32_t k = 0; k < p->methods[i].value_count; k++) {
       const PteValue *v = &p->methods[i].values[k];

@@ -176,8 +176,8 @@ static void add_named_data(Sizer *s, DataUsers *users) {
 static void add_segments(Sizer *s) {
   const PteProgram *p = s->p;
   Bitset named = bitset_make(s->arena, p->segment_count + 1);
-  bitset_add(&named, p->constant_segment);
-  bitset_add(&named, p->initial_segment);
+  bitset_add(&named, p->constants.segment);
+  bitset_add(&named, p->initial.segment);
   for (uint32_t i = 0; i < p->named_data_count; i++)
     bitset_add(&named, p->named_segments[i]);
   for (uint32_t i = 0; i < p->segment_count; i++)
