@@ -32,16 +32,8 @@ static ValueId product(Builder *b, NodeId n) {
   return build(b, OP_LINEAR, A_VAL(x), A_VAL(transposed(b, w)), A_NONE);
 }
 
-/* The constant as [columns], a number for each; 0: it is something else. */
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
-  uint32_t rank = value_rank(g, v);
-  if (!value_is_const(g, v) || rank == 0 || value_dtype(g, v) != DTYPE_F32)
-    return 0;
-  for (uint32_t i = 0; i < rank; i++)
-    if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
-      return 0;
-  TypeId type = graph_tensor_type(g, DTYPE_F32, 1, &columns, ORDER_CONTIGUOUS);
-  return rank == 1 ? v : graph_add_constant(g, type, *value_lazy_constant(g, v), 0);
+  return value_is_const(g, v) && value_dtype(g, v) == DTYPE_F32 ? match_row(g, v, columns) : 0;
 }
 
 static ValueId product_and_bias(Builder *b, NodeId n) {
