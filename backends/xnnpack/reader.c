@@ -86,7 +86,7 @@ static const char *datatypes_text(uint32_t key, Arena *arena) {
 
 static int by_key(const void *a, const void *b) {
   const uint32_t *x = a, *y = b;
-  return (*x > *y) - (*x < *y);
+  return ORDER(*x, *y);
 }
 
 static void count_nodes(const XrGraph *x, Arena *arena, DelegateFigures *out) {

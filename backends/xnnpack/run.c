@@ -79,7 +79,7 @@ void xr_kernel(Runner *r, OpId op, const KernelArg *args, uint32_t count, Tensor
               .memory = r->call->memory - r->live,
               .sink = &r->sink,
               .place = DIAG_NOWHERE};
-  if (op_row(op)->kernel(&k) != STATUS_OK)
+  if (kernel_run(&k) != STATUS_OK)
     xr_run_fail(r, "its kernel refuses the operands");
 }
 

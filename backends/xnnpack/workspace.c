@@ -145,9 +145,8 @@ static Life *find_lives(const XrGraph *x, Arena *arena) {
 
 static int by_size(const void *a, const void *b) {
   const Item *one = a, *other = b;
-  if (one->bytes != other->bytes)
-    return one->bytes < other->bytes ? 1 : -1;
-  return (one->rank > other->rank) - (one->rank < other->rank);
+  int order = ORDER(other->bytes, one->bytes);
+  return order ? order : ORDER(one->rank, other->rank);
 }
 
 /* False when there are more than `most`, or when their sizes are too many to count: then they are

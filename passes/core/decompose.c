@@ -25,14 +25,6 @@ static const RewriteRule rules[] = {
     {OP_NATIVE_GROUP_NORM, decompose_group_norm, NULL},
 };
 
-ValueId decompose_unary(Builder *b, OpId op, ValueId x) {
-  return b->status == STATUS_OK ? build(b, op, A_VAL(x)) : 0;
-}
-
-ValueId decompose_binary(Builder *b, OpId op, ValueId x, ValueId y) {
-  return b->status == STATUS_OK ? build(b, op, A_VAL(x), A_VAL(y)) : 0;
-}
-
 Status pass_decompose(PassContext *p, Graph *g) {
   Fold fold;
   fold_init(&fold, p->options->fold_limit);

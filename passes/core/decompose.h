@@ -12,10 +12,7 @@ RewriteFn decompose_convolution;                                     /* decompos
 RewriteFn decompose_sum, decompose_layer_norm, decompose_group_norm; /* decompose_exact.c */
 
 static inline ValueId decompose_number(Builder *b, ValueId like, double value) {
-  return b->status == STATUS_OK ? build_scalar(b, value_dtype(b->g, like), value) : 0;
+  return build_scalar(b, value_dtype(b->g, like), value);
 }
-/* build(), but quietly 0 after a failure of an operand. */
-ValueId decompose_unary(Builder *b, OpId op, ValueId x);
-ValueId decompose_binary(Builder *b, OpId op, ValueId x, ValueId y);
 
 #endif

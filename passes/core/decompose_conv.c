@@ -66,7 +66,7 @@ static ValueId fixed_taps(Builder *b, ValueId x, const Depth *d, bool transposed
     return x;
   x = pad_depth(b, x, 0, zeros);
   ValueId index = build_const_ints(b, planes, count);
-  return b->status == STATUS_OK ? build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(2), A_VAL(index)) : 0;
+  return build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(2), A_VAL(index));
 }
 
 static ValueId dynamic_taps(Builder *b, ValueId x, const Depth *d) {
@@ -79,13 +79,10 @@ static ValueId dynamic_taps(Builder *b, ValueId x, const Depth *d) {
   ValueId index = build(b, OP_ARANGE, A_INT(d->out), A_DTYPE(DTYPE_I64));
   ValueId stride = build_scalar_int(b, DTYPE_I64, d->stride);
   ValueId offsets = build_const_ints(b, taps, (uint32_t)d->taps);
-  if (b->status != STATUS_OK)
-    return 0;
-  index =
-      build_view(b, build(b, OP_MUL_TENSOR, A_VAL(index), A_VAL(stride)), (SymInt[]){d->out, 1}, 2);
-  index = build(b, OP_ADD_TENSOR, A_VAL(index), A_VAL(offsets));
+  index = build_view(b, build_binary(b, OP_MUL_TENSOR, index, stride), (SymInt[]){d->out, 1}, 2);
+  index = build_binary(b, OP_ADD_TENSOR, index, offsets);
   index = build_view(b, index, (SymInt[]){sym_mul(&b->g->syms, d->out, d->taps)}, 1);
-  return b->status == STATUS_OK ? build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(2), A_VAL(index)) : 0;
+  return build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(2), A_VAL(index));
 }
 
 /* [N, C, D, H, W] -> [N * D', C * K, H, W] */
@@ -216,7 +213,7 @@ static ValueId planes_of_tap(Builder *b, ValueId planes, const Depth *d, SymInt 
     index[i] = plane == d->in ? images * d->in : i / d->out * d->in + plane;
   }
   ValueId at = build_const_ints(b, index, count);
-  return b->status == STATUS_OK ? build(b, OP_INDEX_SELECT, A_VAL(planes), A_INT(0), A_VAL(at)) : 0;
+  return build(b, OP_INDEX_SELECT, A_VAL(planes), A_INT(0), A_VAL(at));
 }
 
 static ValueId depthwise_convolution(Builder *b, const Conv3 *c) {
@@ -247,8 +244,6 @@ static ValueId depthwise_convolution(Builder *b, const Conv3 *c) {
 static ValueId plane_convolution(Builder *b, const Conv3 *c, const Depth *d, ValueId weight) {
   ValueId planes = gather_taps(b, c->x, d, c->transposed);
   ValueId flat = flat_weight(b, weight, c->transposed);
-  if (b->status != STATUS_OK)
-    return 0;
   return build(b, OP_CONVOLUTION, A_VAL(planes), A_VAL(flat), A_OPT(c->bias), A_INTS(c->stride, 2),
                A_INTS(c->padding, 2), A_INTS(c->dilation, 2), A_BOOL(c->transposed),
                A_INTS(c->extra, 2), A_INT(c->groups));
@@ -271,11 +266,9 @@ static ValueId interleaved_phases(Builder *b, const Conv3 *c) {
     int64_t first = first_tap(&d);
     d.taps = (c->depth.taps - first + d.stride - 1) / d.stride;
     ValueId weight = build_slice(b, c->weight, 2, first, c->depth.taps, d.stride);
-    ValueId y = b->status == STATUS_OK ? plane_convolution(b, c, &d, weight) : 0;
+    ValueId y = plane_convolution(b, c, &d, weight);
     phases[d.phase] = build_view(b, y, (SymInt[]){rows, 1, m, h, w}, 5);
   }
-  if (b->status != STATUS_OK)
-    return 0;
   ValueId y = build(b, OP_CAT, A_VALS(phases, (uint32_t)d.stride), A_INT(1));
   y = build_view(b, y, (SymInt[]){c->result[0], each * d.stride, m, h, w}, 5);
   return build_slice(b, y, 1, 0, c->depth.out, 1);

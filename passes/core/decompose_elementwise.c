@@ -5,18 +5,18 @@
 
 ValueId decompose_silu(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
-  return decompose_binary(b, OP_MUL_TENSOR, x, decompose_unary(b, OP_SIGMOID, x));
+  return build_binary(b, OP_MUL_TENSOR, x, build_unary(b, OP_SIGMOID, x));
 }
 
 /* clamp(x + 3, 0, 6) */
 static ValueId ramp(Builder *b, ValueId x) {
-  ValueId shifted = decompose_binary(b, OP_ADD_TENSOR, x, decompose_number(b, x, 3));
-  return b->status == STATUS_OK ? build(b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(6)) : 0;
+  ValueId shifted = build_binary(b, OP_ADD_TENSOR, x, decompose_number(b, x, 3));
+  return build(b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(6));
 }
 
 static ValueId hardsigmoid(Builder *b, ValueId x) {
   ValueId y = ramp(b, x);
-  return decompose_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, 6));
+  return build_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, 6));
 }
 
 ValueId decompose_hardsigmoid(Builder *b, NodeId n) {
@@ -26,14 +26,14 @@ ValueId decompose_hardsigmoid(Builder *b, NodeId n) {
 /* Not (x * ramp) / 6: that product overflows half precision from x = 10920 on. */
 ValueId decompose_hardswish(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
-  return decompose_binary(b, OP_MUL_TENSOR, x, hardsigmoid(b, x));
+  return build_binary(b, OP_MUL_TENSOR, x, hardsigmoid(b, x));
 }
 
 /* log(1 + exp(x)) = relu(x) + log1p(exp(-|x|)): no overflow, no loss for small x. */
 static ValueId softplus(Builder *b, ValueId x) {
-  ValueId positive = decompose_unary(b, OP_RELU, x);
-  ValueId e = decompose_unary(b, OP_EXP, decompose_unary(b, OP_NEG, decompose_unary(b, OP_ABS, x)));
-  return decompose_binary(b, OP_ADD_TENSOR, positive, decompose_unary(b, OP_LOG1P, e));
+  ValueId positive = build_unary(b, OP_RELU, x);
+  ValueId e = build_unary(b, OP_EXP, build_unary(b, OP_NEG, build_unary(b, OP_ABS, x)));
+  return build_binary(b, OP_ADD_TENSOR, positive, build_unary(b, OP_LOG1P, e));
 }
 
 ValueId decompose_softplus(Builder *b, NodeId n) {
@@ -41,27 +41,26 @@ ValueId decompose_softplus(Builder *b, NodeId n) {
   double beta = node_scalar(b->g, n, 1);
   if (beta == 1)
     return softplus(b, x);
-  ValueId scaled = decompose_binary(b, OP_MUL_TENSOR, x, decompose_number(b, x, beta));
+  ValueId scaled = build_binary(b, OP_MUL_TENSOR, x, decompose_number(b, x, beta));
   ValueId y = softplus(b, scaled);
-  return decompose_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, beta));
+  return build_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, beta));
 }
 
 ValueId decompose_mish(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
-  return decompose_binary(b, OP_MUL_TENSOR, x, decompose_unary(b, OP_TANH, softplus(b, x)));
+  return build_binary(b, OP_MUL_TENSOR, x, build_unary(b, OP_TANH, softplus(b, x)));
 }
 
 ValueId decompose_prelu(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0), slope = node_value(b->g, n, 1);
-  ValueId scaled = decompose_binary(b, OP_MUL_TENSOR, slope, x);
-  ValueId positive = b->status == STATUS_OK ? build(b, OP_GE_SCALAR, A_VAL(x), A_INT(0)) : 0;
-  return b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(positive), A_VAL(x), A_VAL(scaled))
-                                : 0;
+  ValueId scaled = build_binary(b, OP_MUL_TENSOR, slope, x);
+  ValueId positive = build(b, OP_GE_SCALAR, A_VAL(x), A_INT(0));
+  return build(b, OP_WHERE_SELF, A_VAL(positive), A_VAL(x), A_VAL(scaled));
 }
 
 ValueId decompose_square(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
-  return decompose_binary(b, OP_MUL_TENSOR, x, x);
+  return build_binary(b, OP_MUL_TENSOR, x, x);
 }
 
 /* No triu kernel: the elements with column - row >= diagonal, chosen by a mask (a constant when the
@@ -77,9 +76,9 @@ ValueId decompose_triu(Builder *b, NodeId n) {
   ValueId i = build(b, OP_ARANGE, A_INT(rows), A_DTYPE(DTYPE_I64)),
           j = build(b, OP_ARANGE, A_INT(columns), A_DTYPE(DTYPE_I64));
   i = build_view(b, i, (SymInt[]){rows, 1}, 2);
-  ValueId first = decompose_binary(b, OP_ADD_TENSOR, i, build_scalar_int(b, DTYPE_I64, diagonal));
-  ValueId keep = decompose_binary(b, OP_GE_TENSOR, j, first), zero = decompose_number(b, x, 0);
-  return b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(keep), A_VAL(x), A_VAL(zero)) : 0;
+  ValueId first = build_binary(b, OP_ADD_TENSOR, i, build_scalar_int(b, DTYPE_I64, diagonal));
+  ValueId keep = build_binary(b, OP_GE_TENSOR, j, first), zero = decompose_number(b, x, 0);
+  return build(b, OP_WHERE_SELF, A_VAL(keep), A_VAL(x), A_VAL(zero));
 }
 
 /* x * rsqrt(mean(x * x) + eps) * weight. eps absent: the epsilon of the element type
@@ -92,12 +91,10 @@ ValueId decompose_rms_norm(Builder *b, NodeId n) {
   for (uint32_t i = 0; i < count; i++)
     axes[i] = (int64_t)i - count;
   double eps = node_absent(g, n, 3) ? 1.1920928955078125e-07 : node_scalar(g, n, 3);
-  ValueId squares = decompose_binary(b, OP_MUL_TENSOR, x, x);
-  ValueId mean = b->status == STATUS_OK
-                     ? build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true))
-                     : 0;
-  ValueId inverse = decompose_unary(
-      b, OP_RSQRT, decompose_binary(b, OP_ADD_TENSOR, mean, decompose_number(b, x, eps)));
-  ValueId y = decompose_binary(b, OP_MUL_TENSOR, x, inverse);
-  return weight ? decompose_binary(b, OP_MUL_TENSOR, y, weight) : y;
+  ValueId squares = build_binary(b, OP_MUL_TENSOR, x, x);
+  ValueId mean = build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true));
+  ValueId inverse =
+      build_unary(b, OP_RSQRT, build_binary(b, OP_ADD_TENSOR, mean, decompose_number(b, x, eps)));
+  ValueId y = build_binary(b, OP_MUL_TENSOR, x, inverse);
+  return weight ? build_binary(b, OP_MUL_TENSOR, y, weight) : y;
 }

@@ -36,20 +36,15 @@ ValueId decompose_sum(Builder *b, NodeId n) {
   for (uint32_t i = 0; i <= rank; i++)
     dims[i] = i == (uint32_t)dim + 1 ? 1 : value_dim(g, x, i > (uint32_t)dim ? i - 1 : i);
   ValueId wide = build_view(b, x, dims, rank + 1);
-  if (b->status != STATUS_OK)
-    return 0;
   ValueId sum = build(b, OP_SUM_DIM_INTLIST, A_VAL(wide), A_INTS(((int64_t[]){dim, dim + 1}), 2),
                       A_BOOL(false), A_DTYPE(dtype));
-  if (b->status != STATUS_OK)
-    return 0;
   return build_view_as(b, sum, value_dims(g, result));
 }
 
 /* --- norms --- */
 
 static ValueId mean_of(Builder *b, ValueId x, const int64_t *axes, uint32_t count) {
-  return b->status == STATUS_OK ? build(b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true))
-                                : 0;
+  return build(b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true));
 }
 
 /* x less its mean, over its deviation; *mean and *inverse have 1 for the last `count` dims. */
@@ -59,22 +54,18 @@ static ValueId normalised(Builder *b, ValueId x, uint32_t count, double eps, Val
   for (uint32_t i = 0; i < count; i++)
     axes[i] = (int64_t)i - count;
   *mean = mean_of(b, x, axes, count);
-  ValueId rest = decompose_binary(b, OP_SUB_TENSOR, x, *mean);
-  ValueId variance = mean_of(b, decompose_binary(b, OP_MUL_TENSOR, rest, rest), axes, count);
-  variance = decompose_binary(b, OP_ADD_TENSOR, variance, decompose_number(b, x, eps));
-  *inverse = decompose_unary(b, OP_RSQRT, variance);
-  return decompose_binary(b, OP_MUL_TENSOR, rest, *inverse);
+  ValueId rest = build_binary(b, OP_SUB_TENSOR, x, *mean);
+  ValueId variance = mean_of(b, build_binary(b, OP_MUL_TENSOR, rest, rest), axes, count);
+  variance = build_binary(b, OP_ADD_TENSOR, variance, decompose_number(b, x, eps));
+  *inverse = build_unary(b, OP_RSQRT, variance);
+  return build_binary(b, OP_MUL_TENSOR, rest, *inverse);
 }
 
 /* y * weight + bias, either of which may be 0. */
 static ValueId affine(Builder *b, ValueId y, ValueId weight, ValueId bias) {
   if (weight)
-    y = decompose_binary(b, OP_MUL_TENSOR, y, weight);
-  return bias ? decompose_binary(b, OP_ADD_TENSOR, y, bias) : y;
-}
-
-static ValueId optional(const Graph *g, NodeId n, uint32_t i) {
-  return node_absent(g, n, i) ? 0 : node_value(g, n, i);
+    y = build_binary(b, OP_MUL_TENSOR, y, weight);
+  return bias ? build_binary(b, OP_ADD_TENSOR, y, bias) : y;
 }
 
 ValueId decompose_layer_norm(Builder *b, NodeId n) {
@@ -83,7 +74,7 @@ ValueId decompose_layer_norm(Builder *b, NodeId n) {
   if (value_dtype(g, x) != DTYPE_F64)
     return 0;
   ValueId y = normalised(b, x, node_list_count(g, n, 1), node_scalar(g, n, 4), &mean, &inverse);
-  y = affine(b, y, optional(g, n, 2), optional(g, n, 3));
+  y = affine(b, y, node_value(g, n, 2), node_value(g, n, 3));
   if (b->status == STATUS_OK) {
     graph_replace_uses(g, node_result(g, n, 1), mean);
     graph_replace_uses(g, node_result(g, n, 2), inverse);
@@ -109,13 +100,13 @@ ValueId decompose_group_norm(Builder *b, NodeId n) {
   ValueId y = normalised(b, build_view(b, x, dims, 3), 1, node_scalar(g, n, 7), &statistics[0],
                          &statistics[1]);
   for (uint32_t i = 0; i < 2 && b->status == STATUS_OK; i++) {
-    ValueId v = optional(g, n, i + 1);
+    ValueId v = node_value(g, n, i + 1);
     parameters[i] = v ? build_view(b, v, along, rank) : 0;
     ValueId flat = build_view(b, statistics[i], dims, 2);
     if (b->status == STATUS_OK)
       graph_replace_uses(g, node_result(g, n, i + 1), flat);
   }
-  return b->status == STATUS_OK
-             ? affine(b, build_view(b, y, shape, rank), parameters[0], parameters[1])
-             : 0;
+  if (b->status != STATUS_OK)
+    return 0;
+  return affine(b, build_view(b, y, shape, rank), parameters[0], parameters[1]);
 }

@@ -18,7 +18,7 @@ ValueId decompose_addmm(Builder *b, NodeId n) {
   ValueId bias = node_value(g, n, 0), x = node_value(g, n, 1), y = node_value(g, n, 2);
   if (node_scalar(g, n, 3) != 1 || node_scalar(g, n, 4) != 1)
     return 0;
-  return decompose_binary(b, OP_ADD_TENSOR, decompose_binary(b, OP_MM, x, y), bias);
+  return build_binary(b, OP_ADD_TENSOR, build_binary(b, OP_MM, x, y), bias);
 }
 
 /* x [..., K] times a matrix [K, N]: rows gathered into one matrix product. */
@@ -26,7 +26,7 @@ static ValueId by_matrix(Builder *b, ValueId x, ValueId matrix, const Dims *resu
   Dims s = value_dims(b->g, x);
   SymInt k = s.d[s.rank - 1];
   ValueId rows = build_view(b, x, (SymInt[]){sym_product(&b->g->syms, s.d, s.rank - 1), k}, 2);
-  ValueId y = decompose_binary(b, OP_MM, rows, matrix);
+  ValueId y = build_binary(b, OP_MM, rows, matrix);
   return build_view(b, y, result->d, result->rank);
 }
 
@@ -42,7 +42,7 @@ static ValueId by_batch(Builder *b, ValueId x, ValueId y, const Dims *result) {
   x = build_view(b, build_expand(b, x, wide, batch + 2), (SymInt[]){all, m, k}, 3);
   wide[batch] = k, wide[batch + 1] = n;
   y = build_view(b, build_expand(b, y, wide, batch + 2), (SymInt[]){all, k, n}, 3);
-  return build_view(b, decompose_binary(b, OP_BMM, x, y), result->d, result->rank);
+  return build_view(b, build_binary(b, OP_BMM, x, y), result->d, result->rank);
 }
 
 ValueId decompose_matmul(Builder *b, NodeId n) {
@@ -62,14 +62,14 @@ ValueId decompose_matmul(Builder *b, NodeId n) {
   sx = value_dims(g, x), sy = value_dims(g, y);
   ValueId out;
   if (sx.rank == 2 && sy.rank == 2) {
-    out = decompose_binary(b, OP_MM, x, y);
+    out = build_binary(b, OP_MM, x, y);
   } else if (all_ones(sy.d, sy.rank - 2) && sx.rank >= sy.rank) {
     ValueId matrix = build_view(b, y, sy.d + sy.rank - 2, 2);
     out = by_matrix(b, x, matrix, &result);
   } else {
     out = by_batch(b, x, y, &result);
   }
-  return b->status == STATUS_OK ? build_view(b, out, final.d, final.rank) : 0;
+  return build_view(b, out, final.d, final.rank);
 }
 
 static ValueId swap_last(Builder *b, ValueId x) {
@@ -100,10 +100,9 @@ static ValueId repeat_heads(Builder *b, ValueId x, SymInt heads) {
 static ValueId causal_mask(Builder *b, ValueId like, SymInt rows, SymInt columns) {
   ValueId i = build(b, OP_ARANGE, A_INT(rows), A_DTYPE(DTYPE_I64)),
           j = build(b, OP_ARANGE, A_INT(columns), A_DTYPE(DTYPE_I64));
-  ValueId seen = decompose_binary(b, OP_LE_TENSOR, j, build_view(b, i, (SymInt[]){rows, 1}, 2));
+  ValueId seen = build_binary(b, OP_LE_TENSOR, j, build_view(b, i, (SymInt[]){rows, 1}, 2));
   ValueId zero = decompose_number(b, like, 0), hidden = decompose_number(b, like, -INFINITY);
-  return b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(seen), A_VAL(zero), A_VAL(hidden))
-                                : 0;
+  return build(b, OP_WHERE_SELF, A_VAL(seen), A_VAL(zero), A_VAL(hidden));
 }
 
 ValueId decompose_sdpa(Builder *b, NodeId n) {
@@ -120,20 +119,17 @@ ValueId decompose_sdpa(Builder *b, NodeId n) {
     k = repeat_heads(b, k, sq.d[1]);
     v = repeat_heads(b, v, sq.d[1]);
   }
-  ValueId scores = decompose_binary(b, OP_MATMUL, q, swap_last(b, k));
-  scores = decompose_binary(b, OP_MUL_TENSOR, scores, decompose_number(b, q, scale));
+  ValueId scores = build_binary(b, OP_MATMUL, q, swap_last(b, k));
+  scores = build_binary(b, OP_MUL_TENSOR, scores, decompose_number(b, q, scale));
   if (mask && value_dtype(g, mask) == DTYPE_BOOL) {
     ValueId zero = decompose_number(b, q, 0), hidden = decompose_number(b, q, -INFINITY);
-    mask = b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(mask), A_VAL(zero), A_VAL(hidden))
-                                  : 0;
+    mask = build(b, OP_WHERE_SELF, A_VAL(mask), A_VAL(zero), A_VAL(hidden));
   }
   if (mask)
-    scores = decompose_binary(b, OP_ADD_TENSOR, scores, mask);
+    scores = build_binary(b, OP_ADD_TENSOR, scores, mask);
   if (causal)
-    scores = decompose_binary(b, OP_ADD_TENSOR, scores,
-                              causal_mask(b, q, sq.d[sq.rank - 2], sk.d[sk.rank - 2]));
-  if (b->status != STATUS_OK)
-    return 0;
+    scores = build_binary(b, OP_ADD_TENSOR, scores,
+                          causal_mask(b, q, sq.d[sq.rank - 2], sk.d[sk.rank - 2]));
   ValueId weights = build(b, OP_SOFTMAX, A_VAL(scores), A_INT(-1), A_BOOL(false));
-  return decompose_binary(b, OP_MATMUL, weights, v);
+  return build_binary(b, OP_MATMUL, weights, v);
 }

@@ -23,7 +23,7 @@ static DType signed_of(DType t) {
 
 static ValueId build_flip(Builder *b, ValueId v) {
   ValueId sign = build_scalar_int(b, DTYPE_I64, INT64_MIN);
-  return b->status == STATUS_OK ? build(b, OP_BITWISE_XOR_TENSOR, A_VAL(v), A_VAL(sign)) : 0;
+  return build_binary(b, OP_BITWISE_XOR_TENSOR, v, sign);
 }
 
 ValueId change_in(Builder *b, ValueId v, const Change *changes) {
@@ -36,13 +36,13 @@ ValueId change_in(Builder *b, ValueId v, const Change *changes) {
   if (c.how == HOW_CAST)
     return build_cast(b, v, c.to);
   v = build_bitcast(b, v, signed_of(from));
-  if (b->status == STATUS_OK && c.how == HOW_FLIP)
+  if (c.how == HOW_FLIP)
     return build_flip(b, v);
   if (c.how == HOW_BITS)
     return v;
   v = build_cast(b, v, c.to);
   int64_t mask = from == DTYPE_U16 ? 0xffff : 0xffffffff;
-  return b->status == STATUS_OK ? build(b, OP_BITWISE_AND_SCALAR, A_VAL(v), A_INT(mask)) : 0;
+  return build(b, OP_BITWISE_AND_SCALAR, A_VAL(v), A_INT(mask));
 }
 
 ValueId change_out(Builder *b, ValueId v, DType wanted, const Change *changes) {
@@ -53,36 +53,32 @@ ValueId change_out(Builder *b, ValueId v, DType wanted, const Change *changes) {
     return build_cast(b, v, wanted);
   if (how == HOW_FLIP)
     v = build_flip(b, v);
-  if (b->status == STATUS_OK)
-    v = build_cast(b, v, signed_of(wanted));
+  v = build_cast(b, v, signed_of(wanted));
   return build_bitcast(b, v, wanted);
 }
 
 /* --- u64 --- */
 
-static ValueId binary(Builder *b, OpId op, ValueId x, ValueId y) {
-  return b->status == STATUS_OK ? build(b, op, A_VAL(x), A_VAL(y)) : 0;
-}
-
 static ValueId binary_int(Builder *b, OpId op, ValueId x, int64_t y) {
   ValueId number = build_scalar_int(b, DTYPE_I64, y);
-  return binary(b, op, x, number);
+  return build_binary(b, op, x, number);
 }
 
 /* x >> count with zeros from above: the copies of the sign are cut off. */
 static ValueId shift_right(Builder *b, ValueId x, ValueId count) {
   ValueId signs = build_scalar_int(b, DTYPE_I64, INT64_MIN);
-  signs = binary(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, signs, count); /* count + 1 ones */
+  signs = build_binary(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, signs, count); /* count + 1 ones */
   signs = binary_int(b, OP_BITWISE_LEFT_SHIFT_TENSOR, signs, 1);
-  ValueId keep = b->status == STATUS_OK ? build(b, OP_BITWISE_NOT, A_VAL(signs)) : 0;
-  return binary(b, OP_BITWISE_AND_TENSOR, binary(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, x, count), keep);
+  ValueId keep = build_unary(b, OP_BITWISE_NOT, signs);
+  return build_binary(b, OP_BITWISE_AND_TENSOR,
+                      build_binary(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, x, count), keep);
 }
 
 /* x >= y as unsigned numbers, as 0 or 1. */
 static ValueId not_below(Builder *b, ValueId x, ValueId y) {
   ValueId p = binary_int(b, OP_BITWISE_XOR_TENSOR, x, INT64_MIN);
   ValueId q = binary_int(b, OP_BITWISE_XOR_TENSOR, y, INT64_MIN);
-  return build_cast(b, binary(b, OP_GE_TENSOR, p, q), DTYPE_I64);
+  return build_cast(b, build_binary(b, OP_GE_TENSOR, p, q), DTYPE_I64);
 }
 
 /* x / y: half of x, which is not negative, is divided, the quotient doubled and put right by one.
@@ -90,15 +86,13 @@ static ValueId not_below(Builder *b, ValueId x, ValueId y) {
 static ValueId divide(Builder *b, ValueId x, ValueId y) {
   ValueId half = binary_int(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, x, 1);
   half = binary_int(b, OP_BITWISE_AND_TENSOR, half, INT64_MAX);
-  ValueId quotient = binary(b, OP_FLOOR_DIVIDE, half, y);
+  ValueId quotient = build_binary(b, OP_FLOOR_DIVIDE, half, y);
   quotient = binary_int(b, OP_BITWISE_LEFT_SHIFT_TENSOR, quotient, 1);
-  ValueId rest = binary(b, OP_SUB_TENSOR, x, binary(b, OP_MUL_TENSOR, quotient, y));
-  quotient = binary(b, OP_ADD_TENSOR, quotient, not_below(b, rest, y));
+  ValueId rest = build_binary(b, OP_SUB_TENSOR, x, build_binary(b, OP_MUL_TENSOR, quotient, y));
+  quotient = build_binary(b, OP_ADD_TENSOR, quotient, not_below(b, rest, y));
   ValueId once = not_below(b, x, y);
-  ValueId large = b->status == STATUS_OK ? build(b, OP_LT_SCALAR, A_VAL(y), A_INT(0)) : 0;
-  return b->status == STATUS_OK
-             ? build(b, OP_WHERE_SELF, A_VAL(large), A_VAL(once), A_VAL(quotient))
-             : 0;
+  ValueId large = build(b, OP_LT_SCALAR, A_VAL(y), A_INT(0));
+  return build(b, OP_WHERE_SELF, A_VAL(large), A_VAL(once), A_VAL(quotient));
 }
 
 ValueId unsigned64_spelt_out(Builder *b, NodeId n) {

@@ -76,7 +76,7 @@ static ValueId build_changed(Builder *b, NodeId n, const Change *changes, Arena 
     if (literal && bits && bits < 64 && sym_is_const(args[i].i))
       args[i].i = sign_extend(args[i].i, bits);
   }
-  return b->status == STATUS_OK ? build_args(b, op, args, count) : 0;
+  return build_args(b, op, args, count);
 }
 
 static void replace_results(Builder *b, NodeId n, ValueId first, const Change *changes) {

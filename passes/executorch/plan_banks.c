@@ -26,11 +26,9 @@ typedef struct BankSearch {
 
 static int compare_candidates(const void *a, const void *b) {
   const Candidate *x = a, *y = b;
-  if (x->worth != y->worth)
-    return x->worth > y->worth ? -1 : 1;
-  if (x->size != y->size)
-    return x->size < y->size ? -1 : 1;
-  return x->span < y->span ? -1 : x->span > y->span;
+  int order = ORDER(y->worth, x->worth);
+  order = order ? order : ORDER(x->size, y->size);
+  return order ? order : ORDER(x->span, y->span);
 }
 
 /* The candidates among the spans that have no bank yet, best first. */

@@ -154,11 +154,9 @@ static int compare_ranked(const void *a, const void *b) {
   for (unsigned i = 0; i < ORDER_KEYS; i++)
     if (x->keys[i] != y->keys[i])
       return x->keys[i] > y->keys[i] ? -1 : 1;
-  if (x->buffer.size != y->buffer.size)
-    return x->buffer.size > y->buffer.size ? -1 : 1;
-  if (x->buffer.from != y->buffer.from)
-    return x->buffer.from < y->buffer.from ? -1 : 1;
-  return x->buffer.span < y->buffer.span ? -1 : 1;
+  int order = ORDER(y->buffer.size, x->buffer.size);
+  order = order ? order : ORDER(x->buffer.from, y->buffer.from);
+  return order ? order : ORDER(x->buffer.span, y->buffer.span);
 }
 
 /* Sorts buffers by s->order, with s->sums the bytes that each section holds. */
@@ -301,9 +299,8 @@ static bool is_twin(const Buffer *buffers, uint32_t rank) {
 
 static int compare_entries(const void *a, const void *b) {
   const Entry *x = a, *y = b;
-  if (x->at != y->at)
-    return x->at < y->at ? -1 : 1;
-  return x->buffer < y->buffer ? -1 : 1;
+  int order = ORDER(x->at, y->at);
+  return order ? order : ORDER(x->buffer, y->buffer);
 }
 
 /* Solves a part above `least` with its buffers ranked by what is in it alone. */

@@ -62,9 +62,8 @@ typedef struct Start {
 
 static int compare_starts(const void *a, const void *b) {
   const Start *s = a, *t = b;
-  if (s->first != t->first)
-    return s->first < t->first ? -1 : 1;
-  return s->span < t->span ? -1 : s->span > t->span;
+  int order = ORDER(s->first, t->first);
+  return order ? order : ORDER(s->span, t->span);
 }
 
 /* Walks all pairs that meet: counts into start[i + 1], or, when meets is set, fills the lists with
@@ -121,9 +120,8 @@ static bool find_meetings(Search *s, Arena *scratch) {
 
 static int compare_places(const void *a, const void *b) {
   const Place *p = a, *q = b;
-  if (p->from != q->from)
-    return p->from < q->from ? -1 : 1;
-  return p->to < q->to ? -1 : p->to > q->to;
+  int order = ORDER(p->from, q->from);
+  return order ? order : ORDER(p->to, q->to);
 }
 
 static void sort_places(Place *p, uint32_t count) {
@@ -201,13 +199,10 @@ typedef struct Keyed {
 
 static int compare_keyed(const void *a, const void *b) {
   const Keyed *p = a, *q = b;
-  if (p->key != q->key)
-    return p->key > q->key ? -1 : 1;
-  if (p->size != q->size)
-    return p->size > q->size ? -1 : 1;
-  if (p->first != q->first)
-    return p->first < q->first ? -1 : 1;
-  return p->span < q->span ? -1 : p->span > q->span;
+  int order = ORDER(q->key, p->key);
+  order = order ? order : ORDER(q->size, p->size);
+  order = order ? order : ORDER(p->first, q->first);
+  return order ? order : ORDER(p->span, q->span);
 }
 
 static void sort_order(Search *s, Keyed *keyed) {

@@ -124,17 +124,12 @@ static uint64_t node_hash(uint32_t node) {
 /* Less in use first; then what is nearer to the order as it was. */
 static int compare_moves(const void *a, const void *b) {
   const Move *x = a, *y = b;
-  if (x->live != y->live)
-    return x->live < y->live ? -1 : 1;
-  if (x->first != y->first)
-    return x->first > y->first ? -1 : 1;
-  if (x->hash != y->hash)
-    return x->hash < y->hash ? -1 : 1;
-  if (x->peak != y->peak)
-    return x->peak < y->peak ? -1 : 1;
-  if (x->state != y->state)
-    return x->state < y->state ? -1 : 1;
-  return x->node < y->node ? -1 : x->node > y->node;
+  int order = ORDER(x->live, y->live);
+  order = order ? order : ORDER(y->first, x->first);
+  order = order ? order : ORDER(x->hash, y->hash);
+  order = order ? order : ORDER(x->peak, y->peak);
+  order = order ? order : ORDER(x->state, y->state);
+  return order ? order : ORDER(x->node, y->node);
 }
 
 /* Keeps a move among the best of the CHOICES that begin at `from`. */

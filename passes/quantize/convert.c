@@ -192,11 +192,10 @@ static Status convert_table(Graph *g, NodeId n, NodeId gather) {
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = i + 1 < rank ? value_dim(g, rows, i) : 1;
   ValueId chosen = build(&b, OP_INDEX_TENSOR, A_VAL(codes), A_VALS(&index, 1));
-  ValueId scale =
-      b.status == STATUS_OK ? build(&b, OP_INDEX_TENSOR, A_VAL(factors), A_VALS(&index, 1)) : 0;
+  ValueId scale = build(&b, OP_INDEX_TENSOR, A_VAL(factors), A_VALS(&index, 1));
   ValueId reals = build_cast(&b, chosen, DTYPE_F32);
   scale = build_view(&b, scale, dims, rank);
-  ValueId y = b.status == STATUS_OK ? build(&b, OP_MUL_TENSOR, A_VAL(reals), A_VAL(scale)) : 0;
+  ValueId y = build(&b, OP_MUL_TENSOR, A_VAL(reals), A_VAL(scale));
   TRY(b.status);
   value_get(g, y)->name = value_cget(g, rows)->name;
   graph_replace_uses(g, rows, y);

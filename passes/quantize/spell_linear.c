@@ -34,16 +34,8 @@ static ValueId product(Builder *b, NodeId n) {
   return build(b, OP_LINEAR, A_VAL(x), A_VAL(transposed(b, w)), A_NONE);
 }
 
-/* The constant as [columns], a number for each; 0: it is something else. */
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
-  uint32_t rank = value_rank(g, v);
-  if (!value_is_const(g, v) || rank == 0 || value_dtype(g, v) != DTYPE_F32)
-    return 0;
-  for (uint32_t i = 0; i < rank; i++)
-    if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
-      return 0;
-  TypeId type = graph_tensor_type(g, DTYPE_F32, 1, &columns, ORDER_CONTIGUOUS);
-  return rank == 1 ? v : graph_add_constant(g, type, *value_lazy_constant(g, v), 0);
+  return value_is_const(g, v) && value_dtype(g, v) == DTYPE_F32 ? match_row(g, v, columns) : 0;
 }
 
 static ValueId product_and_bias(Builder *b, NodeId n) {
@@ -100,17 +92,14 @@ static ValueId ramp(Builder *b, NodeId n) {
   if (!from || !match_fits(g, n, x) || !is_floats(g, node_value(g, from, 1)) ||
       node_absent(g, from, 2) || !is_floats(g, node_value(g, from, 2)))
     return 0;
-  ArgIn args[9];
-  uint32_t count = node_cget(g, from)->arg_count;
-  for (uint32_t i = 0; i < count; i++)
-    args[i] = node_arg_in(g, from, i, &g->arena);
-  args[1] = A_VAL(mapped(g, node_value(g, from, 1), 1.0 / 6, 0));
-  args[2] = A_VAL(mapped(g, node_value(g, from, 2), 1.0 / 6, 0.5));
+  ValueId weight = mapped(g, node_value(g, from, 1), 1.0 / 6, 0),
+          shift = mapped(g, node_value(g, from, 2), 1.0 / 6, 0.5);
+  ArgIn operands[] = {A_VAL(node_value(g, from, 0)), A_VAL(weight), A_VAL(shift)};
   LocId loc = b->loc;
   b->loc = node_cget(g, from)->loc;
-  ValueId y = build_args(b, node_cget(g, from)->op, args, count);
+  ValueId y = build_on(b, from, operands, 3);
   b->loc = loc;
-  return b->status == STATUS_OK ? build(b, OP_CLAMP, A_VAL(y), A_INT(0), A_INT(1)) : 0;
+  return build(b, OP_CLAMP, A_VAL(y), A_INT(0), A_INT(1));
 }
 
 /* --- silu: x * sigmoid(x) --- */

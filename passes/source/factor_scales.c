@@ -161,14 +161,9 @@ static bool divided_bias(Builder *b, ValueId bias, ValueId factor, ValueId *out)
   return true;
 }
 
-static ValueId times(Builder *b, ValueId x, ValueId factor) {
-  return b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(x), A_VAL(factor)) : 0;
-}
-
 static ValueId convolution(Builder *b, NodeId n) {
   Graph *g = b->g;
   Scaled x, w;
-  ArgIn args[9];
   uint32_t rank = value_rank(g, node_value(g, n, 0));
   if (!long_sum(g, node_value(g, n, 1), 1, rank) || !match_scaled(g, node_value(g, n, 0), &x) ||
       x.count != 1 || !match_scaled(g, node_value(g, n, 1), &w))
@@ -177,14 +172,10 @@ static ValueId convolution(Builder *b, NodeId n) {
       (node_bool(g, n, 6) || value_rank(g, w.scale) != rank || !along(g, &w, rank - 1)))
     return 0;
   ValueId bias, factor = joint_factor(b, &x, &w, rank - 2);
-  if (!factor || !divided_bias(b, node_absent(g, n, 2) ? 0 : node_value(g, n, 2), factor, &bias))
+  if (!factor || !divided_bias(b, node_value(g, n, 2), factor, &bias))
     return 0;
-  for (uint32_t i = 3; i < COUNT_OF(args); i++)
-    args[i] = node_arg_in(g, n, i, &g->arena);
-  args[0] = A_VAL(x.whole);
-  args[1] = A_VAL(w.whole);
-  args[2] = A_OPT(bias);
-  return times(b, build_args(b, OP_CONVOLUTION, args, COUNT_OF(args)), factor);
+  ArgIn operands[] = {A_VAL(x.whole), A_VAL(w.whole), A_OPT(bias)};
+  return build_binary(b, OP_MUL_TENSOR, build_on(b, n, operands, 3), factor);
 }
 
 static ValueId linear(Builder *b, NodeId n) {
@@ -195,9 +186,10 @@ static ValueId linear(Builder *b, NodeId n) {
       (w.count != 1 && !along(g, &w, 1)))
     return 0;
   ValueId bias, factor = joint_factor(b, &x, &w, 0);
-  if (!factor || !divided_bias(b, node_absent(g, n, 2) ? 0 : node_value(g, n, 2), factor, &bias))
+  if (!factor || !divided_bias(b, node_value(g, n, 2), factor, &bias))
     return 0;
-  return times(b, build(b, OP_LINEAR, A_VAL(x.whole), A_VAL(w.whole), A_OPT(bias)), factor);
+  return build_binary(b, OP_MUL_TENSOR,
+                      build(b, OP_LINEAR, A_VAL(x.whole), A_VAL(w.whole), A_OPT(bias)), factor);
 }
 
 /* op(x, w) for mm and matmul. */
@@ -209,7 +201,9 @@ static ValueId matrix_product(Builder *b, OpId op, ValueId a, ValueId c) {
       !match_scaled(g, c, &w) || (w.count != 1 && (value_rank(g, c) < 2 || !along(g, &w, 0))))
     return 0;
   ValueId factor = joint_factor(b, &x, &w, 0);
-  return factor ? times(b, build(b, op, A_VAL(x.whole), A_VAL(w.whole)), factor) : 0;
+  return factor
+             ? build_binary(b, OP_MUL_TENSOR, build(b, op, A_VAL(x.whole), A_VAL(w.whole)), factor)
+             : 0;
 }
 
 static ValueId product(Builder *b, NodeId n) {
@@ -222,7 +216,7 @@ static ValueId product_and_sum(Builder *b, NodeId n) {
     return 0;
   ValueId c = node_value(g, n, 0),
           y = matrix_product(b, OP_MM, node_value(g, n, 1), node_value(g, n, 2));
-  return y && b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(c)) : 0;
+  return y ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(c)) : 0;
 }
 
 /* --- means --- */
@@ -232,14 +226,10 @@ static ValueId product_and_sum(Builder *b, NodeId n) {
 static ValueId mean(Builder *b, NodeId n) {
   Graph *g = b->g;
   Scaled x;
-  ArgIn args[4];
   if (!match_scaled(g, node_value(g, n, 0), &x) || x.count != 1)
     return 0;
-  for (uint32_t i = 1; i < COUNT_OF(args); i++)
-    args[i] = node_arg_in(g, n, i, &g->arena);
-  args[0] = A_VAL(x.whole);
   ValueId factor = build_const(b, DTYPE_F32, 0, NULL, x.factors);
-  return times(b, build_args(b, OP_MEAN_DIM, args, COUNT_OF(args)), factor);
+  return build_binary(b, OP_MUL_TENSOR, build_on(b, n, &A_VAL(x.whole), 1), factor);
 }
 
 /* --- there and back --- */

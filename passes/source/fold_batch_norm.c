@@ -143,10 +143,6 @@ static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *ar
   bool conv = node_cget(g, producer)->op == OP_CONVOLUTION,
        transposed = conv && node_bool(g, producer, 6);
   int64_t groups = conv ? node_int(g, producer, 8) : 1;
-  ArgIn args[9];
-  uint32_t count = node_cget(g, producer)->arg_count;
-  for (uint32_t i = 0; i < count; i++)
-    args[i] = node_arg_in(g, producer, i, arena);
   ValueId bias = new_bias(b, node_value(g, producer, 2), a, arena);
   if (!bias)
     return 0;
@@ -156,9 +152,8 @@ static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *ar
       codes ? scale_codes(b, codes, a, transposed) : scale_weight(b, weight, a, transposed, groups);
   if (!weight)
     return 0;
-  args[1] = A_VAL(weight);
-  args[2] = A_VAL(bias);
-  return build_args(b, node_cget(g, producer)->op, args, count);
+  ArgIn operands[] = {A_VAL(node_value(g, producer, 0)), A_VAL(weight), A_VAL(bias)};
+  return build_on(b, producer, operands, 3);
 }
 
 /* --- layer scale --- */
@@ -308,10 +303,7 @@ static ValueId fold_factor_before(Builder *b, NodeId n) {
   weight = codes ? scale_codes(b, codes, &a, false) : scale_weight(b, weight, &a, false, 1);
   if (!weight)
     return 0;
-  ArgIn args[9] = {A_VAL(x), A_VAL(weight)};
-  for (uint32_t i = 2; i < COUNT_OF(args); i++)
-    args[i] = node_arg_in(g, n, i, b->data);
-  return build_args(b, OP_CONVOLUTION, args, COUNT_OF(args));
+  return build_on(b, n, (const ArgIn[]){A_VAL(x), A_VAL(weight)}, 2);
 }
 
 static bool is_finite(const Affine *a) {

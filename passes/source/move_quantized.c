@@ -13,15 +13,8 @@
 
 /* The node on another operand (one for a list of them), everything else alike. */
 static ValueId again(Builder *b, NodeId n, const ValueId *operands, uint32_t count) {
-  Graph *g = b->g;
-  ArgIn args[SCHEMA_MAX_ARGS];
-  const Node *node = node_cget(g, n);
-  OpId op = node->op;
-  uint32_t arg_count = node->arg_count;
-  for (uint32_t i = 1; i < arg_count; i++)
-    args[i] = node_arg_in(g, n, i, &g->arena);
-  args[0] = op == OP_CAT ? A_VALS(operands, count) : A_VAL(operands[0]);
-  return build_args(b, op, args, arg_count);
+  bool list = node_cget(b->g, n)->op == OP_CAT;
+  return build_on(b, n, list ? &A_VALS(operands, count) : &A_VAL(operands[0]), 1);
 }
 
 static uint32_t operand_count(const Graph *g, NodeId n) {
@@ -120,7 +113,7 @@ static ValueId move_codes(Builder *b, NodeId n) {
   ValueId *reals = ARENA_ARRAY(&g->arena, ValueId, (size_t)count + 1);
   for (uint32_t i = 0; i < count; i++)
     reals[i] = build_dequantize(b, operand(g, n, i), &q);
-  ValueId moved = b->status == STATUS_OK ? again(b, n, reals, count) : 0;
+  ValueId moved = again(b, n, reals, count);
   return build_quantize(b, moved, &q);
 }
 
@@ -162,12 +155,11 @@ static ValueId move_parts(Builder *b, NodeId n) {
   Quantization q;
   if (!quantized_alike(g, n, &q))
     return 0;
-  ValueId real = build_dequantize(b, operand(g, n, 0), &q),
-          moved = b->status == STATUS_OK ? again(b, n, &real, 1) : 0;
+  ValueId real = build_dequantize(b, operand(g, n, 0), &q), moved = again(b, n, &real, 1);
   NodeId parts = moved ? value_def(g, moved) : 0;
   for (uint32_t i = 1; parts && i < node_cget(g, n)->result_count; i++) {
     ValueId codes = build_quantize(b, node_result(g, parts, i), &q);
-    if (b->status != STATUS_OK)
+    if (!codes)
       return 0;
     graph_replace_value(g, node_result(g, n, i), codes);
   }
@@ -189,7 +181,7 @@ static ValueId pick_scales(Builder *b, NodeId n, const Quantization *q, ValueId 
     dims[i] = i < own ? value_dim(g, scales, i) : 1;
   ValueId floats = build_cast(b, rows, DTYPE_F32),
           wide = build_view(b, scales, dims, value_rank(g, rows));
-  return b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(floats), A_VAL(wide)) : 0;
+  return build(b, OP_MUL_TENSOR, A_VAL(floats), A_VAL(wide));
 }
 
 /* Entries picked from a dequantized table: its codes are picked. */

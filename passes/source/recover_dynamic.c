@@ -192,15 +192,7 @@ static uint32_t columns_of(const Graph *g, NodeId n) {
 }
 
 static ValueId on_floats(Builder *b, NodeId n, ValueId x, ValueId w) {
-  Graph *g = b->g;
-  ArgIn args[SCHEMA_MAX_ARGS];
-  uint32_t count = node_cget(g, n)->arg_count;
-  OpId op = node_cget(g, n)->op;
-  for (uint32_t i = 2; i < count; i++)
-    args[i] = node_arg_in(g, n, i, &g->arena);
-  args[0] = A_VAL(x);
-  args[1] = A_VAL(w);
-  return b->status == STATUS_OK ? build_args(b, op, args, count) : 0;
+  return build_on(b, n, (const ArgIn[]){A_VAL(x), A_VAL(w)}, 2);
 }
 
 /* Weights that are all 1: one column, or where there are groups as many as w has. */
@@ -240,8 +232,8 @@ static ValueId add_shifts(Builder *b, NodeId n, ValueId x, ValueId y, const Shif
   bool groups = node_cget(b->g, n)->op == OP_CONVOLUTION && node_int(b->g, n, 8) != 1;
   ValueId sums = on_floats(b, n, x, ones_like(b, node_value(b->g, n, 1), q->axis, groups)),
           shifts = column_shifts(b, s, q, from_end);
-  ValueId all = b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(sums), A_VAL(shifts)) : 0;
-  return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(all)) : 0;
+  ValueId all = build(b, OP_MUL_TENSOR, A_VAL(sums), A_VAL(shifts));
+  return build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(all));
 }
 
 /* v = bias / (scale * weight scales) as an integer, a bias in steps of the sums: the bias, a vector
@@ -282,7 +274,7 @@ static ValueId add_bias(Builder *b, ValueId y, ValueId bias, uint32_t from_end) 
   for (uint32_t i = 1; i <= from_end; i++)
     dims[i] = 1;
   ValueId wide = from_end ? build_view(b, bias, dims, from_end + 1) : bias;
-  return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(wide)) : 0;
+  return build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(wide));
 }
 
 /* The padding by zeros of the operand of a convolution that has other zeros on each side; 0: none.

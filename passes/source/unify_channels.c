@@ -99,7 +99,7 @@ static ValueId divided(Builder *b, ValueId x, const Channels *c) {
   x = relu ? node_value(g, relu, 0) : x;
   ValueId factor = along_channels(b, c, c->scale, true);
   x = build(b, OP_MUL_TENSOR, A_VAL(x), A_VAL(factor));
-  return relu && b->status == STATUS_OK ? build(b, OP_RELU, A_VAL(x)) : x;
+  return relu ? build_unary(b, OP_RELU, x) : x;
 }
 
 static ValueId quantize_channels(Builder *b, NodeId n) {
@@ -107,10 +107,10 @@ static ValueId quantize_channels(Builder *b, NodeId n) {
   if (!read_channels(b->g, n, b->data, &c))
     return 0;
   ValueId x = divided(b, node_value(b->g, n, 0), &c);
-  if (!c.same_zero && b->status == STATUS_OK)
+  if (!c.same_zero)
     x = build(b, OP_ADD_TENSOR, A_VAL(x), A_VAL(along_channels(b, &c, c.zero, false)), A_INT(1));
   Quantization q = unified(b->g, n, &c);
-  return b->status == STATUS_OK ? build_quantize(b, x, &q) : 0;
+  return build_quantize(b, x, &q);
 }
 
 static ValueId dequantize_channels(Builder *b, NodeId n) {
@@ -119,11 +119,9 @@ static ValueId dequantize_channels(Builder *b, NodeId n) {
     return 0;
   Quantization q = unified(b->g, n, &c);
   ValueId x = build_dequantize(b, node_value(b->g, n, 0), &q);
-  if (!c.same_zero && b->status == STATUS_OK)
+  if (!c.same_zero)
     x = build(b, OP_SUB_TENSOR, A_VAL(x), A_VAL(along_channels(b, &c, c.zero, false)), A_INT(1));
-  if (b->status != STATUS_OK)
-    return 0;
-  return build(b, OP_MUL_TENSOR, A_VAL(x), A_VAL(along_channels(b, &c, c.scale, false)));
+  return build_binary(b, OP_MUL_TENSOR, x, along_channels(b, &c, c.scale, false));
 }
 
 Status pass_unify_channels(PassContext *p, Graph *g) {

@@ -5,11 +5,9 @@
 #include "passes/pass.h"
 
 static ValueId step(Builder *b, OpId op, ValueId x, ValueId y) {
-  if (b->status != STATUS_OK)
-    return 0;
   if (op == OP_DIV_TENSOR_MODE)
     return build(b, op, A_VAL(x), A_VAL(y), A_NONE);
-  return build(b, op, A_VAL(x), A_VAL(y));
+  return build_binary(b, op, x, y);
 }
 
 /* count numbers along `axis` of a tensor of that rank. */
@@ -81,12 +79,10 @@ static ValueId expand_quantize(Builder *b, NodeId n) {
   uint32_t rank = value_rank(b->g, x);
   ValueId scale = scale_of(b, &q, rank), zero = zero_of(b, &q, rank);
   ValueId y = step(b, OP_DIV_TENSOR_MODE, x, scale);
-  if (b->status == STATUS_OK)
-    y = build(b, OP_ROUND, A_VAL(y));
+  y = build(b, OP_ROUND, A_VAL(y));
   if (zero)
     y = step(b, OP_ADD_TENSOR, y, zero);
-  if (b->status == STATUS_OK)
-    y = build(b, OP_CLAMP, A_VAL(y), A_FLOAT((double)q.low), A_FLOAT((double)q.high));
+  y = build(b, OP_CLAMP, A_VAL(y), A_FLOAT((double)q.low), A_FLOAT((double)q.high));
   return build_cast(b, y, q.dtype);
 }
 
@@ -131,9 +127,7 @@ static ValueId bound(Builder *b, OpId reduce, OpId pick, ValueId x, bool rows, V
   uint32_t rank = value_rank(b->g, x);
   for (uint32_t i = 0; i < MAX_RANK; i++)
     axes[i] = rows ? rank - 1 : i;
-  ValueId most = b->status == STATUS_OK
-                     ? build(b, reduce, A_VAL(x), A_INTS(axes, rows ? 1 : rank), A_BOOL(rows))
-                     : 0;
+  ValueId most = build(b, reduce, A_VAL(x), A_INTS(axes, rows ? 1 : rank), A_BOOL(rows));
   return step(b, pick, most, zero);
 }
 
@@ -150,14 +144,11 @@ static ValueId expand_choice(Builder *b, NodeId n) {
           steps = build_scalar(b, DTYPE_F32, high - low),
           ratio = step(b, OP_DIV_TENSOR_MODE, range, steps),
           flat = step(b, OP_EQ_TENSOR, range, zero);
-  ValueId scale =
-      b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(flat), A_VAL(one), A_VAL(ratio)) : 0;
+  ValueId scale = build(b, OP_WHERE_SELF, A_VAL(flat), A_VAL(one), A_VAL(ratio));
   ValueId from = step(b, OP_SUB_TENSOR, build_scalar(b, DTYPE_F32, low),
                       step(b, OP_DIV_TENSOR_MODE, least, scale));
-  if (b->status == STATUS_OK)
-    from = build(b, OP_ROUND, A_VAL(from));
-  if (b->status == STATUS_OK)
-    from = build(b, OP_CLAMP, A_VAL(from), A_FLOAT(low), A_FLOAT(high));
+  from = build(b, OP_ROUND, A_VAL(from));
+  from = build(b, OP_CLAMP, A_VAL(from), A_FLOAT(low), A_FLOAT(high));
   from = build_cast(b, from, DTYPE_I64);
   if (b->status != STATUS_OK)
     return 0;

@@ -7,20 +7,6 @@
 #include "ir/match.h"
 #include "passes/pass.h"
 
-/* The constant as [columns], one value a column; 0: it has no such shape. */
-static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
-  uint32_t rank = value_rank(g, v);
-  if (!is_constant_or_codes(g, v) || rank == 0)
-    return 0;
-  for (uint32_t i = 0; i < rank; i++)
-    if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
-      return 0;
-  if (rank > 1 && !value_is_const(g, v))
-    return 0;
-  TypeId type = graph_tensor_type(g, value_dtype(g, v), 1, &columns, ORDER_CONTIGUOUS);
-  return rank == 1 ? v : graph_add_constant(g, type, *value_lazy_constant(g, v), 0);
-}
-
 /* The product without a bias that v is a view of, and nothing else uses. */
 static NodeId bare_product(const Graph *g, ValueId v) {
   NodeId view;
@@ -46,7 +32,8 @@ static ValueId bias(Builder *b, NodeId n) {
     ValueId x = node_value(g, product, 0), weight = node_value(g, product, 1),
             old = node_result(g, product, 0);
     SymInt columns = value_dim(g, old, value_rank(g, old) - 1);
-    ValueId row = value_dim(g, v, value_rank(g, v) - 1) == columns ? as_row(g, c, columns) : 0;
+    bool fits = value_dim(g, v, value_rank(g, v) - 1) == columns && is_constant_or_codes(g, c);
+    ValueId row = fits ? match_row(g, c, columns) : 0;
     if (!row)
       continue;
     ValueId y = node_cget(g, product)->op == OP_MM

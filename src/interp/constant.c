@@ -144,7 +144,7 @@ Status interp_eval_const_node(Graph *g, NodeId n, Arena *arena, Tensor *results,
               .scratch = arena,
               .sink = sink,
               .place = node_place(g, n)};
-  TRY(row->kernel(&k));
+  TRY(kernel_run(&k));
   if (scalar)
     results[0] = interp_scalar_tensor(&k.scalar_result, arena);
   return STATUS_OK;

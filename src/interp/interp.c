@@ -355,7 +355,7 @@ static Status run_node(Run *r, NodeId n) {
   bool bounded = false, taken = false;
   Status status = prepare_results(r, n, &k, aside, &bounded, &taken);
   if (status == STATUS_OK && !taken)
-    status = row->kernel(&k);
+    status = kernel_run(&k);
   settle_results(r, n, &k, aside);
   TRY(status);
   TRY(learn(r, n, &k, bounded));

@@ -29,6 +29,33 @@ Status shape_check_sizes(Graph *g, NodeId n) {
                      "the sizes that follow from the operands are too long formulas");
 }
 
+/* What a tensor argument must be, where it is not; NULL: it is. */
+static const char *tensors_wrong(const Graph *g, const Arg *arg, const SchemaArg *s) {
+  if (arg->kind == ARG_NONE)
+    return s->optional ? NULL : "given: it is required";
+  if (arg->kind != (s->list ? ARG_VALUES : ARG_VALUE))
+    return s->list ? "a list of tensors" : "a tensor";
+  for (uint32_t k = 0; k < arg_operand_count(arg); k++) {
+    ValueId v = g->uses[arg->at + k].value;
+    if (v ? value_type(g, v)->kind != TYPE_TENSOR : !(s->list ? s->element_optional : s->optional))
+      return s->list ? "a list of tensors without gaps" : "a tensor";
+  }
+  return NULL;
+}
+
+Status shape_infer(Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  const OpSchema *schema = op_schema(op);
+  for (uint32_t i = 0; i < schema->arg_count; i++) {
+    const SchemaArg *s = &schema->args[i];
+    const char *wanted = s->type == ST_TENSOR ? tensors_wrong(g, node_arg(g, n, i), s) : NULL;
+    if (wanted)
+      return shape_error(g, n, DIAG_ARG_RANGE, "argument '" SV_FMT "' must be %s", SV_ARG(s->name),
+                         wanted);
+  }
+  return op_row(op)->shape(g, n);
+}
+
 ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
   if (b->status != STATUS_OK)
     return 0;
@@ -38,7 +65,7 @@ ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
   Graph *g = b->g;
   NodeId n = graph_add_node(g, b->before, op, args, count,
                             schema->result_list ? 0 : schema->result_count, b->loc);
-  b->status = op_row(op)->shape(g, n);
+  b->status = shape_infer(g, n);
   if (b->status == STATUS_OK)
     b->status = shape_check_sizes(g, n);
   if (b->status != STATUS_OK) {
@@ -114,6 +141,21 @@ ValueId build_scalar(Builder *b, DType dtype, double value) {
 }
 
 /* --- short forms --- */
+
+ValueId build_unary(Builder *b, OpId op, ValueId x) { return build(b, op, A_VAL(x)); }
+
+ValueId build_binary(Builder *b, OpId op, ValueId x, ValueId y) {
+  return build(b, op, A_VAL(x), A_VAL(y));
+}
+
+ValueId build_on(Builder *b, NodeId n, const ArgIn *first, uint32_t count) {
+  ArgIn args[SCHEMA_MAX_ARGS];
+  uint32_t all = node_cget(b->g, n)->arg_count;
+  memcpy(args, first, count * sizeof *args);
+  for (uint32_t i = count; i < all; i++)
+    args[i] = node_arg_in(b->g, n, i, &b->g->arena);
+  return build_args(b, node_cget(b->g, n)->op, args, all);
+}
 
 ValueId build_cast(Builder *b, ValueId x, DType to) {
   if (b->status != STATUS_OK || value_dtype(b->g, x) == to)
@@ -276,7 +318,7 @@ void shape_report(const Graph *g) {
 }
 
 Status shape_run(Graph *g, NodeId n) {
-  Status status = op_row(g->nodes[n].op)->shape(g, n);
+  Status status = shape_infer(g, n);
   if (status != STATUS_OK)
     shape_report(g);
   return status;

@@ -43,6 +43,11 @@ ValueId build_const_ints(Builder *b, const int64_t *values, uint32_t count); /* 
 ValueId build_scalar(Builder *b, DType dtype, double value);      /* 0-d, value converted */
 ValueId build_scalar_int(Builder *b, DType dtype, int64_t value); /* 0-d, exact for 64 bits */
 
+/* One op of one or two operands. */
+ValueId build_unary(Builder *b, OpId op, ValueId x);
+ValueId build_binary(Builder *b, OpId op, ValueId x, ValueId y);
+/* The op of node n with other first arguments, everything else as it is there. */
+ValueId build_on(Builder *b, NodeId n, const ArgIn *first, uint32_t count);
 /* Short forms that many callers need. Each returns x itself when nothing is to be done. */
 ValueId build_cast(Builder *b, ValueId x, DType to);                          /* aten::_to_copy */
 ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank); /* aten::view_copy */
@@ -67,11 +72,14 @@ void result_list_size(Graph *g, NodeId n,
  * status. A rule reports nothing: whoever ran it may want to try something else. */
 Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, ...)
     ETC_PRINTF(4, 5);
+/* Runs the shape rule of n, which relies on tensors where the schema has them: that is looked at
+ * first. */
+Status shape_infer(Graph *g, NodeId n);
 /* After a shape rule: refuses sizes of which one passed the limits of its table (sym.h). */
 Status shape_check_sizes(Graph *g, NodeId n);
 /* Reports the reason at its node, with the op and operand types as a note. */
 void shape_report(const Graph *g);
-/* Runs the shape rule of n, and reports why when it refuses. */
+/* shape_infer, which reports why when the rule refuses. */
 Status shape_run(Graph *g, NodeId n);
 
 #endif

@@ -148,4 +148,15 @@ NodeId match_lone_norm(const Graph *g, ValueId v, OpId op) {
              : 0;
 }
 
+ValueId match_row(Graph *g, ValueId v, SymInt columns) {
+  uint32_t rank = value_rank(g, v);
+  for (uint32_t i = 0; i < rank; i++)
+    if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
+      return 0;
+  if (rank <= 1 || !value_is_const(g, v))
+    return rank == 1 ? v : 0;
+  TypeId type = graph_tensor_type(g, value_dtype(g, v), 1, &columns, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type, *value_lazy_constant(g, v), 0);
+}
+
 bool match_close(double a, double b, double relative) { return fabs(a - b) <= relative * fabs(b); }

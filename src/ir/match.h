@@ -29,6 +29,9 @@ bool match_fits(const Graph *g, NodeId n, ValueId x);
 /* The norm with mean and deviation as further results that computes v and nothing else that is
  * used; 0 otherwise. Those stay the same when v gets another scale, but the node is built anew. */
 NodeId match_lone_norm(const Graph *g, ValueId v, OpId op);
+/* v, one element a column, as [columns]: itself, or of a constant with dims of 1 in front another
+ * one with the same bytes; 0 for others. */
+ValueId match_row(Graph *g, ValueId v, SymInt columns);
 /* |a - b| <= relative * |b|. */
 bool match_close(double a, double b, double relative);
 

@@ -19,11 +19,9 @@ typedef struct Sweep {
 
 static int compare_places(const void *a, const void *b) {
   const Place *x = a, *y = b;
-  if (x->arena != y->arena)
-    return x->arena < y->arena ? -1 : 1;
-  if (x->offset != y->offset)
-    return x->offset < y->offset ? -1 : 1;
-  return x->block < y->block ? -1 : x->block > y->block;
+  int order = ORDER(x->arena, y->arena);
+  order = order ? order : ORDER(x->offset, y->offset);
+  return order ? order : ORDER(x->block, y->block);
 }
 
 static void rank_blocks(Sweep *s) {

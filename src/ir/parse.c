@@ -247,7 +247,7 @@ static Status type_results(Parser *p, const Statement *s, NodeId n) {
   uint32_t fresh = g->syms.symbol_count, constraints = g->constraint_count;
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     value_set_type(g, node_result(g, n, i), s->results[i].type);
-  if (row->shape && (row->shape(g, n) != STATUS_OK || shape_check_sizes(g, n) != STATUS_OK)) {
+  if (row->shape && (shape_infer(g, n) != STATUS_OK || shape_check_sizes(g, n) != STATUS_OK)) {
     shape_report(g);
     return lexer_error(&p->lex, s->at, "the operands do not fit the op");
   }

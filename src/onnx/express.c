@@ -18,10 +18,10 @@ double int_most(DType dtype) {
 
 ArgIn zero_arg(DType dtype) { return dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0); }
 
-ValueId ex_unary(Import *im, OpId op, ValueId x) { return build(&im->b, op, A_VAL(x)); }
+ValueId ex_unary(Import *im, OpId op, ValueId x) { return build_unary(&im->b, op, x); }
 
 ValueId ex_binary(Import *im, OpId op, ValueId x, ValueId y) {
-  return build(&im->b, op, A_VAL(x), A_VAL(y));
+  return build_binary(&im->b, op, x, y);
 }
 
 ValueId ex_number(Import *im, ValueId like, double number) {

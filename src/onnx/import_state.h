@@ -93,10 +93,9 @@ typedef struct ImportState {
   KnownRow known_rows[KNOWN_ROWS];
   FoundRows found_rows[FOUND_ROWS];
   uint32_t frame_count;
-  uint32_t inlined;       /* nodes of functions and subgraphs so far */
-  uint32_t trials;        /* within each other, see control_try */
-  bool stopped;           /* they are too many: nothing more is translated or reported */
-  uint32_t errors_before; /* of the sink */
+  uint32_t inlined; /* nodes of functions and subgraphs so far */
+  uint32_t trials;  /* within each other, see control_try */
+  bool stopped;     /* they are too many: nothing more is translated or reported */
   Unsupported unsupported[IMPORT_UNSUPPORTED_MAX];
   uint32_t unsupported_count;
   uint32_t assumed; /* bits of operator sets that are not imported, and were told of */

@@ -15,7 +15,7 @@ typedef struct Place {
 static int by_name(const void *a, const void *b) {
   const Place *x = a, *y = b;
   int order = text_compare(x->name, y->name);
-  return order ? order : (x->index > y->index) - (x->index < y->index);
+  return order ? order : ORDER(x->index, y->index);
 }
 
 /* Equal names lie beside each other after sorting, the first occurrence ahead. */

@@ -50,10 +50,9 @@ static Status check_walk(Graph *g, NodeId n, const IntList *size, const IntList 
 }
 
 Status shape_as_strided_copy(Graph *g, NodeId n) {
-  ValueId self;
   IntList size, stride;
   int64_t offset, count = 1;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   TRY(walk_lists(g, n, &size, &stride, &offset));
   Dims from = value_dims(g, self), out = {.rank = size.count};
   for (uint32_t i = 0; i < from.rank; i++)
@@ -62,12 +61,11 @@ Status shape_as_strided_copy(Graph *g, NodeId n) {
   if (size.count)
     memcpy(out.d, size.v, size.count * sizeof *out.d);
   TRY(check_walk(g, n, &size, &stride, offset, dims_numel(g, &from)));
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status kern_as_strided_copy(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, self));
   uint32_t rank = k->args[1].count;
   const int64_t *size = k->args[1].ints, *stride = k->args[2].ints;

@@ -6,9 +6,7 @@
 
 /* Broadcast shape and promoted dtype of tensor arguments 0 and 1. */
 static Status pair(Graph *g, NodeId n, Dims *d, DType *dtype) {
-  ValueId a, b;
-  TRY(arg_tensor(g, n, 0, &a));
-  TRY(arg_tensor(g, n, 1, &b));
+  ValueId a = node_value(g, n, 0), b = node_value(g, n, 1);
   TRY(shape_promote(g, n, value_dtype(g, a), value_dtype(g, b), dtype));
   *d = value_dims(g, a);
   Dims other = value_dims(g, b);
@@ -17,12 +15,10 @@ static Status pair(Graph *g, NodeId n, Dims *d, DType *dtype) {
 
 /* Shape of tensor argument 0 and its dtype promoted with Scalar argument 1. */
 static Status tensor_scalar(Graph *g, NodeId n, Dims *d, DType *dtype) {
-  ValueId a;
   DType kind;
-  TRY(arg_tensor(g, n, 0, &a));
   TRY(arg_scalar_kind(g, n, 1, &kind));
-  *d = value_dims(g, a);
-  *dtype = dtype_with_scalar(value_dtype(g, a), kind);
+  *d = operand_dims(g, n, 0);
+  *dtype = dtype_with_scalar(operand_dtype(g, n, 0), kind);
   return STATUS_OK;
 }
 
@@ -102,23 +98,18 @@ Status shape_div_scalar(Graph *g, NodeId n) {
 
 Status shape_pow_scalar_base(Graph *g, NodeId n) {
   DType kind;
-  ValueId exponent;
   TRY(arg_scalar_kind(g, n, 0, &kind));
-  TRY(arg_tensor(g, n, 1, &exponent));
-  Dims d = value_dims(g, exponent);
-  return shape_result(g, n, 0, dtype_with_scalar(value_dtype(g, exponent), kind), &d);
+  Dims d = operand_dims(g, n, 1);
+  return shape_result(g, n, 0, dtype_with_scalar(operand_dtype(g, n, 1), kind), &d);
 }
 
 Status shape_clamp_tensor(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims d = value_dims(g, self);
-  DType dtype = value_dtype(g, self);
+  Dims d = operand_dims(g, n, 0);
+  DType dtype = operand_dtype(g, n, 0);
   if (node_absent(g, n, 1) && node_absent(g, n, 2))
     return bad_arg(g, n, "at least one of 'min' and 'max' must be given");
   for (uint32_t i = 1; i <= 2; i++) {
-    ValueId bound;
-    TRY(arg_tensor_or_none(g, n, i, &bound));
+    ValueId bound = node_value(g, n, i);
     if (!bound)
       continue;
     Dims other = value_dims(g, bound);
@@ -129,9 +120,7 @@ Status shape_clamp_tensor(Graph *g, NodeId n) {
 }
 
 Status shape_where(Graph *g, NodeId n) {
-  ValueId v[3];
-  for (uint32_t i = 0; i < 3; i++)
-    TRY(arg_tensor(g, n, i, &v[i]));
+  ValueId v[] = {node_value(g, n, 0), node_value(g, n, 1), node_value(g, n, 2)};
   if (!dtype_in(value_dtype(g, v[0]), DT(BOOL) | DT(U8)))
     return bad_dtype(g, n, "the condition is %s, expected bool", dtype_name(value_dtype(g, v[0])));
   DType dtype;
@@ -145,10 +134,8 @@ Status shape_where(Graph *g, NodeId n) {
 }
 
 Status shape_masked_fill(Graph *g, NodeId n) {
-  ValueId self, mask;
   DType kind;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_tensor(g, n, 1, &mask));
+  ValueId self = node_value(g, n, 0), mask = node_value(g, n, 1);
   TRY(arg_scalar_kind(g, n, 2, &kind));
   if (value_dtype(g, mask) != DTYPE_BOOL)
     return bad_dtype(g, n, "the mask is %s, expected bool", dtype_name(value_dtype(g, mask)));

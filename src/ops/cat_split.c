@@ -28,7 +28,7 @@ static Status cat_add(Graph *g, NodeId n, Dims *out, const Dims *dims, uint32_t 
 }
 
 Status shape_cat(Graph *g, NodeId n) {
-  uint32_t count = node_arg(g, n, 0)->kind == ARG_VALUES ? node_arg(g, n, 0)->count : 0;
+  uint32_t count = node_list_count(g, n, 0);
   int64_t dim;
   TRY(arg_const_int(g, n, 1, &dim));
   if (!count)
@@ -38,8 +38,7 @@ Status shape_cat(Graph *g, NodeId n) {
   bool found = false;
   uint32_t axis = 0;
   for (uint32_t i = 0; i < count; i++) {
-    ValueId v;
-    TRY(arg_list_tensor(g, n, 0, i, false, &v));
+    ValueId v = node_list_value(g, n, 0, i);
     Dims dims = value_dims(g, v);
     if (dims.rank == 0)
       return bad_shape(g, n, "a 0-d tensor cannot be joined");
@@ -66,20 +65,18 @@ Status shape_cat(Graph *g, NodeId n) {
 }
 
 Status shape_stack(Graph *g, NodeId n) {
-  uint32_t count = node_arg(g, n, 0)->kind == ARG_VALUES ? node_arg(g, n, 0)->count : 0;
+  uint32_t count = node_list_count(g, n, 0);
   uint32_t axis;
-  ValueId first;
   if (!count)
     return bad_arg(g, n, "there is no tensor to stack");
-  TRY(arg_list_tensor(g, n, 0, 0, false, &first));
+  ValueId first = node_list_value(g, n, 0, 0);
   Dims in = value_dims(g, first), out = {0};
   DType dtype = value_dtype(g, first);
   if (in.rank == MAX_RANK)
     return bad_shape(g, n, "the result would have more than %u dimensions", MAX_RANK);
   TRY(arg_axis(g, n, 1, in.rank + 1, &axis));
   for (uint32_t i = 1; i < count; i++) {
-    ValueId v;
-    TRY(arg_list_tensor(g, n, 0, i, false, &v));
+    ValueId v = node_list_value(g, n, 0, i);
     Dims dims = value_dims(g, v);
     if (dims.rank != in.rank)
       return bad_shape(g, n, "tensors of ranks %u and %u cannot be stacked", in.rank, dims.rank);
@@ -116,13 +113,11 @@ static Status split_axis(Graph *g, NodeId n, uint32_t arg, Dims *in, uint32_t *a
 }
 
 Status shape_split_copy(Graph *g, NodeId n) {
-  ValueId self;
   SymInt size;
   uint32_t axis;
   SymTable *t = &g->syms;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int(g, n, 1, &size));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   TRY(split_axis(g, n, 2, &dims, &axis));
   SymInt whole = dims.d[axis];
   if (sym_upper(t, size) < 0 || (size == 0 && whole != 0))
@@ -132,16 +127,14 @@ Status shape_split_copy(Graph *g, NodeId n) {
   for (uint32_t i = 0; i < (uint32_t)count; i++) {
     bool last = i + 1 == (uint32_t)count;
     dims.d[axis] = last ? sym_sub(t, whole, sym_mul(t, size, count - 1)) : size;
-    TRY(shape_result(g, n, i, value_dtype(g, self), &dims));
+    TRY(shape_result(g, n, i, operand_dtype(g, n, 0), &dims));
   }
   return STATUS_OK;
 }
 
 Status shape_split_with_sizes_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t axis;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   TRY(split_axis(g, n, 2, &dims, &axis));
   const Arg *sizes = node_arg(g, n, 1);
   if (sizes->kind != ARG_INTS)
@@ -158,23 +151,21 @@ Status shape_split_with_sizes_copy(Graph *g, NodeId n) {
   TRY(pieces(g, n, count));
   for (uint32_t i = 0; i < count; i++) {
     dims.d[axis] = node_ints(g, n, 1)[i];
-    TRY(shape_result(g, n, i, value_dtype(g, self), &dims));
+    TRY(shape_result(g, n, i, operand_dtype(g, n, 0), &dims));
   }
   return STATUS_OK;
 }
 
 Status shape_unbind_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t axis;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   TRY(split_axis(g, n, 1, &dims, &axis));
   SymInt count = dims.d[axis];
   TRY(pieces(g, n, count));
   memmove(&dims.d[axis], &dims.d[axis + 1], (dims.rank - axis - 1) * sizeof dims.d[0]);
   dims.rank--;
   for (uint32_t i = 0; i < (uint32_t)count; i++)
-    TRY(shape_result(g, n, i, value_dtype(g, self), &dims));
+    TRY(shape_result(g, n, i, operand_dtype(g, n, 0), &dims));
   return STATUS_OK;
 }
 
@@ -291,7 +282,7 @@ static Status split_one(Kernel *k, const Tensor *self, uint32_t axis, uint32_t i
 }
 
 static Status split_start(Kernel *k, uint32_t arg, const Tensor **self, uint32_t *axis) {
-  TRY(kernel_need(k, 0, self));
+  *self = kernel_tensor(k, 0);
   if ((*self)->rank == 0)
     return kernel_error(k, "a 0-d tensor cannot be split");
   return kernel_dim(k, k->args[arg].i, (*self)->rank, axis);

@@ -12,9 +12,7 @@
 /* The weight broadcasts against self from the right, as in ONNX (torch wants one entry a channel).
  */
 Status shape_prelu(Graph *g, NodeId n) {
-  ValueId self, weight;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_tensor(g, n, 1, &weight));
+  ValueId self = node_value(g, n, 0), weight = node_value(g, n, 1);
   Dims dims = value_dims(g, self), slope = value_dims(g, weight);
   if (value_dtype(g, self) != value_dtype(g, weight))
     return bad_dtype(g, n, "self is %s, the weight %s", dtype_name(value_dtype(g, self)),
@@ -25,12 +23,11 @@ Status shape_prelu(Graph *g, NodeId n) {
 
 /* An activation of floats. */
 Status shape_activation(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   if (!dtype_is_float(value_dtype(g, self)))
     return bad_dtype(g, n, "self is %s, must be a float type", dtype_name(value_dtype(g, self)));
   Dims dims = value_dims(g, self);
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- kernels --- */

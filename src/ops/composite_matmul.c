@@ -23,9 +23,7 @@ static Dims batch_dims(const Dims *d) { return dims_make(d->d, d->rank - 2); }
 /* A vector counts as a row on the left and as a column on the right; the dim of 1 is dropped from
  * the result. */
 Status shape_matmul(Graph *g, NodeId n) {
-  ValueId a, b;
-  TRY(arg_tensor(g, n, 0, &a));
-  TRY(arg_tensor(g, n, 1, &b));
+  ValueId a = node_value(g, n, 0), b = node_value(g, n, 1);
   TRY(same_dtype(g, n, a, b));
   Dims x = value_dims(g, a), y = value_dims(g, b);
   if (x.rank == 0 || y.rank == 0)
@@ -76,11 +74,8 @@ static Status sdpa_options(Graph *g, NodeId n, ValueId query, ValueId mask) {
 }
 
 Status shape_sdpa(Graph *g, NodeId n) {
-  ValueId query, key, value, mask;
-  TRY(arg_tensor(g, n, 0, &query));
-  TRY(arg_tensor(g, n, 1, &key));
-  TRY(arg_tensor(g, n, 2, &value));
-  TRY(arg_tensor_or_none(g, n, 3, &mask));
+  ValueId query = node_value(g, n, 0), key = node_value(g, n, 1), value = node_value(g, n, 2),
+          mask = node_value(g, n, 3);
   TRY(same_dtype(g, n, query, key));
   TRY(same_dtype(g, n, query, value));
   TRY(sdpa_options(g, n, query, mask));
@@ -110,11 +105,10 @@ Status shape_sdpa(Graph *g, NodeId n) {
 }
 
 Status shape_rms_norm(Graph *g, NodeId n) {
-  ValueId input, weight;
   IntList shape;
-  TRY(arg_tensor(g, n, 0, &input));
+  ValueId input = node_value(g, n, 0);
   TRY(arg_int_list(g, n, 1, &shape));
-  TRY(arg_tensor_or_none(g, n, 2, &weight));
+  ValueId weight = node_value(g, n, 2);
   Dims dims = value_dims(g, input);
   if (shape.count == 0 || shape.count > dims.rank)
     return bad_arg(g, n, "normalized_shape has %u entries, the input rank %u", shape.count,
@@ -134,7 +128,7 @@ Status shape_rms_norm(Graph *g, NodeId n) {
   }
   if (node_arg(g, n, 3)->kind != ARG_NONE && node_arg(g, n, 3)->kind != ARG_FLOAT)
     return bad_arg(g, n, "argument 'eps' must be a number");
-  return shape_result(g, n, 0, value_dtype(g, input), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- matrix products --- */
@@ -194,9 +188,7 @@ static bool batch_fits(const Tensor *t, const Walk *batch, bool grouped) {
 }
 
 Status kern_matmul(Kernel *k) {
-  const Tensor *self, *other;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_need(k, 1, &other));
+  const Tensor *self = kernel_tensor(k, 0), *other = kernel_tensor(k, 1);
   TRY(kernel_expect_dtype(k, self));
   TRY(kernel_expect_dtype(k, other));
   Tensor a = *self, b = *other, *out = k->results[0];
@@ -299,9 +291,9 @@ static bool mask_fits(const Attention *a, const int64_t *scores) {
 
 static Status attention_start(Kernel *k, Attention *a, int64_t *mask_strides) {
   const Tensor *out = k->results[0];
-  TRY(kernel_need(k, 0, &a->query));
-  TRY(kernel_need(k, 1, &a->key));
-  TRY(kernel_need(k, 2, &a->value));
+  a->query = kernel_tensor(k, 0);
+  a->key = kernel_tensor(k, 1);
+  a->value = kernel_tensor(k, 2);
   a->mask = kernel_tensor(k, 3);
   const Tensor *all[3] = {a->query, a->key, a->value};
   for (uint32_t i = 0; i < 3; i++) {
@@ -362,10 +354,8 @@ Status kern_sdpa(Kernel *k) {
 static double default_eps(DType dtype) { return dtype == DTYPE_F64 ? 0x1p-52 : 0x1p-23; }
 
 Status kern_rms_norm(Kernel *k) {
-  const Tensor *input, *weight = kernel_tensor(k, 2);
-  TRY(kernel_need(k, 0, &input));
-  TRY(kernel_expect(k, 0, input->rank, input->dims));
-  TRY(kernel_expect_dtype(k, input));
+  const Tensor *input = kernel_tensor(k, 0), *weight = kernel_tensor(k, 2);
+  TRY(kernel_expect_like(k, input));
   const KernelArg *shape = &k->args[1];
   if (shape->kind != ARG_INTS || shape->count == 0 || shape->count > input->rank)
     return kernel_error(k, "normalized_shape does not fit");

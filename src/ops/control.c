@@ -34,8 +34,7 @@ static Status set_results(Graph *g, NodeId n, uint32_t count) {
 }
 
 static Status check_condition(Graph *g, NodeId n, uint32_t i) {
-  ValueId condition;
-  TRY(arg_tensor_or_none(g, n, i, &condition));
+  ValueId condition = node_value(g, n, i);
   if (!condition)
     return STATUS_OK;
   Dims d = value_dims(g, condition);
@@ -49,9 +48,7 @@ Status shape_if(Graph *g, NodeId n) { return check_condition(g, n, 0); }
 /* --- endif --- */
 
 static Status join_branches(Graph *g, NodeId n, uint32_t k) {
-  ValueId a, b;
-  TRY(arg_list_tensor(g, n, 0, k, false, &a));
-  TRY(arg_list_tensor(g, n, 1, k, false, &b));
+  ValueId a = node_list_value(g, n, 0, k), b = node_list_value(g, n, 1, k);
   Dims x = value_dims(g, a), y = value_dims(g, b);
   if (value_dtype(g, a) != value_dtype(g, b))
     return bad_dtype(g, n, "result %u is %s in one branch and %s in the other", k,
@@ -94,8 +91,7 @@ static void number_iterations(Graph *g, NodeId n, int64_t most) {
 }
 
 static Status begin_state(Graph *g, NodeId n, uint32_t k) {
-  ValueId init;
-  TRY(arg_list_tensor(g, n, 2, k, false, &init));
+  ValueId init = node_list_value(g, n, 2, k);
   Dims d = value_dims(g, init);
   for (uint32_t i = 0; i < d.rank; i++) {
     SymInt have = handed_dim(g, n, 1 + k, d.rank, i);
@@ -128,9 +124,8 @@ Status shape_loop(Graph *g, NodeId n) {
 
 /* A state may change its sizes where the loop has given it a symbol of its own for them. */
 static Status end_state(Graph *g, NodeId n, NodeId loop, uint32_t k) {
-  ValueId next, init, state = node_result(g, loop, 1 + k);
-  TRY(arg_list_tensor(g, n, 1, k, false, &next));
-  TRY(arg_list_tensor(g, loop, 2, k, false, &init));
+  ValueId next = node_list_value(g, n, 1, k), init = node_list_value(g, loop, 2, k),
+          state = node_result(g, loop, 1 + k);
   Dims x = value_dims(g, next), begin = value_dims(g, init), d = value_dims(g, state);
   if (value_dtype(g, next) != value_dtype(g, state))
     return bad_dtype(g, n, "state %u changes from %s to %s", k, dtype_name(value_dtype(g, state)),
@@ -168,10 +163,8 @@ Status shape_next(Graph *g, NodeId n) {
 
 /* Rows 0 to index, of which the call writes the last. */
 Status shape_et_copy_index(Graph *g, NodeId n) {
-  ValueId to, from;
   SymInt index;
-  TRY(arg_tensor(g, n, 0, &to));
-  TRY(arg_tensor(g, n, 1, &from));
+  ValueId to = node_value(g, n, 0), from = node_value(g, n, 1);
   TRY(arg_int(g, n, 2, &index));
   Dims d = value_dims(g, to), row = value_dims(g, from);
   if (value_dtype(g, to) != value_dtype(g, from))

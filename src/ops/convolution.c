@@ -77,11 +77,9 @@ static Status conv_size(Graph *g, NodeId n, const ConvArgs *a, uint32_t k, SymIn
 }
 
 Status shape_convolution(Graph *g, NodeId n) {
-  ValueId input, weight, bias;
   ConvArgs a;
-  TRY(arg_tensor(g, n, INPUT, &input));
-  TRY(arg_tensor(g, n, WEIGHT, &weight));
-  TRY(arg_tensor_or_none(g, n, BIAS, &bias));
+  ValueId input = node_value(g, n, INPUT), weight = node_value(g, n, WEIGHT),
+          bias = node_value(g, n, BIAS);
   Dims x = value_dims(g, input), w = value_dims(g, weight);
   if (x.rank < 3 || x.rank > 5)
     return bad_shape(g, n, "'input' has rank %u, expected 3 to 5", x.rank);

@@ -44,24 +44,20 @@ static Status copy_result(Graph *g, NodeId n, ValueId self, DType dtype, uint32_
 }
 
 Status shape_to_copy(Graph *g, NodeId n) {
-  ValueId self;
   DType dtype;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   TRY(arg_dtype(g, n, 1, value_dtype(g, self), &dtype));
   return copy_result(g, n, self, dtype, node_cget(g, n)->op == OP_TO_DIM_ORDER_COPY ? 3 : 0);
 }
 
 Status shape_clone(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   return copy_result(g, n, self, value_dtype(g, self),
                      node_cget(g, n)->op == OP_CLONE_DIM_ORDER ? 2 : 0);
 }
 
 Status shape_copy_(Graph *g, NodeId n) {
-  ValueId self, src;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_tensor(g, n, 1, &src));
+  ValueId self = node_value(g, n, 0), src = node_value(g, n, 1);
   Dims to = value_dims(g, self), from = value_dims(g, src);
   TRY(shape_broadcasts_to(g, n, &from, &to, "src"));
   return shape_result(g, n, 0, value_dtype(g, self), &to);
@@ -69,9 +65,8 @@ Status shape_copy_(Graph *g, NodeId n) {
 
 /* The memory stays what it is: there must be room for the new size. */
 Status shape_resize_(Graph *g, NodeId n) {
-  ValueId self;
   IntList size;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   TRY(arg_int_list(g, n, 1, &size));
   if (size.count != value_rank(g, self))
     return bad_arg(g, n, "a size of %u entries for a tensor of rank %u", size.count,
@@ -84,7 +79,7 @@ Status shape_resize_(Graph *g, NodeId n) {
   int64_t least = sym_lower(&g->syms, dims_numel(g, &out));
   if (least > sym_upper(&g->syms, dims_numel(g, &room)))
     return bad_shape(g, n, "the memory of self has no room for %lld elements", (long long)least);
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 /* The runtime copies any element type, but broadcasts only those that its arithmetic has. */
@@ -98,10 +93,9 @@ const char *check_copy_(const Graph *g, NodeId n, Arena *arena) {
 }
 
 Status shape_glu(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t axis;
   SymTable *t = &g->syms;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   Dims dims = value_dims(g, self);
   if (dims.rank == 0)
     return bad_shape(g, n, "a 0-d tensor cannot be halved");
@@ -112,7 +106,7 @@ Status shape_glu(Graph *g, NodeId n) {
   TRY(shape_equal(g, n, sym_mul(t, half, 2), dims.d[axis],
                   "an even size and the dimension to halve"));
   dims.d[axis] = half;
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- what the runtime's kernels refuse --- */
@@ -130,8 +124,7 @@ const char *check_to_copy(const Graph *g, NodeId n, Arena *arena) {
 /* --- kernels --- */
 
 Status kern_copy_bytes(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, self));
   if (tensor_numel(self) != tensor_numel(k->results[0]))
     return kernel_error(k, "%lld elements cannot be viewed as %lld", (long long)tensor_numel(self),
@@ -141,8 +134,7 @@ Status kern_copy_bytes(Kernel *k) {
 }
 
 Status kern_view_dtype(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect(k, 0, self->rank, self->dims));
   if (tensor_bytes(self) != tensor_bytes(k->results[0]))
     return kernel_error(k, "%s cannot be seen as %s", dtype_name(self->dtype),
@@ -159,8 +151,7 @@ static Status can_convert(Kernel *k, DType from, DType to) {
 }
 
 Status kern_to_copy(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect(k, 0, self->rank, self->dims));
   TRY(can_convert(k, self->dtype, k->results[0]->dtype));
   if (self->dtype == k->results[0]->dtype)
@@ -172,9 +163,7 @@ Status kern_to_copy(Kernel *k) {
 
 /* Writes src over self and hands the new self on. */
 Status kern_copy_(Kernel *k) {
-  const Tensor *self, *src;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_need(k, 1, &src));
+  const Tensor *self = kernel_tensor(k, 0), *src = kernel_tensor(k, 1);
   TRY(can_convert(k, src->dtype, self->dtype));
   bool fits = src->rank <= self->rank;
   for (uint32_t i = 0; fits && i < src->rank; i++)
@@ -187,15 +176,13 @@ Status kern_copy_(Kernel *k) {
   move_elements(dtype_size(self->dtype), self->rank, self->dims, move_side(self), from);
   if (k->result_count == 0)
     return STATUS_OK;
-  TRY(kernel_expect(k, 0, self->rank, self->dims));
-  TRY(kernel_expect_dtype(k, self));
+  TRY(kernel_expect_like(k, self));
   memcpy(k->results[0]->data, self->data, tensor_bytes(self));
   return STATUS_OK;
 }
 
 Status kern_resize_(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   Tensor *result = k->results[0];
   uint64_t bytes = tensor_bytes(result);
   if (bytes > self->capacity)
@@ -208,9 +195,8 @@ Status kern_resize_(Kernel *k) {
 
 /* First half times the sigmoid of the second. */
 Status kern_glu(Kernel *k) {
-  const Tensor *self;
   uint32_t axis;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
   if (self->rank == 0 || self->dims[axis] % 2 != 0)
     return kernel_error(k, "the dim to halve is not even");

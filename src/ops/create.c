@@ -27,12 +27,10 @@ Status shape_full(Graph *g, NodeId n) {
 }
 
 Status shape_full_like(Graph *g, NodeId n) {
-  ValueId self;
   DType dtype, kind;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_scalar_kind(g, n, 1, &kind));
-  TRY(arg_dtype(g, n, 2, value_dtype(g, self), &dtype));
-  Dims d = value_dims(g, self);
+  TRY(arg_dtype(g, n, 2, operand_dtype(g, n, 0), &dtype));
+  Dims d = operand_dims(g, n, 0);
   return shape_result(g, n, 0, dtype, &d);
 }
 

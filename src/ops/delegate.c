@@ -183,8 +183,7 @@ Status kern_call_delegate(Kernel *k) {
   const DelegateReader *reader = delegate_reader(k->readers, id);
   if (!reader)
     return kernel_error(k, "nothing here runs delegates of '" SV_FMT "'", SV_ARG(id));
-  const Tensor *blob;
-  TRY(kernel_need(k, DELEGATE_ARG_BLOB, &blob));
+  const Tensor *blob = kernel_tensor(k, DELEGATE_ARG_BLOB);
   const KernelArg *data = &k->args[DELEGATE_ARG_DATA], *args = &k->args[DELEGATE_ARG_ARGS];
   DelegateData *named = ARENA_ARRAY(k->scratch, DelegateData, (size_t)data->count + 1);
   StrView keys = k->args[DELEGATE_ARG_KEYS].str;

@@ -8,7 +8,7 @@
 /* --- shape rules --- */
 
 Status shape_index_tensor(Graph *g, NodeId n, uint32_t arg, ValueId *index) {
-  TRY(arg_tensor(g, n, arg, index));
+  *index = node_value(g, n, arg);
   DType t = value_dtype(g, *index);
   if (t == DTYPE_I64 || t == DTYPE_I32)
     return STATUS_OK;
@@ -16,11 +16,10 @@ Status shape_index_tensor(Graph *g, NodeId n, uint32_t arg, ValueId *index) {
 }
 
 Status shape_index_select(Graph *g, NodeId n) {
-  ValueId self, index;
+  ValueId index;
   uint32_t axis;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(shape_index_tensor(g, n, 2, &index));
-  Dims dims = value_dims(g, self), picks = value_dims(g, index);
+  Dims dims = operand_dims(g, n, 0), picks = value_dims(g, index);
   TRY(arg_axis(g, n, 1, dims.rank, &axis));
   if (picks.rank > 1)
     return bad_shape(g, n, "the index has rank %u, must be 0 or 1", picks.rank);
@@ -29,12 +28,12 @@ Status shape_index_select(Graph *g, NodeId n) {
   else
     TRY(shape_equal(g, n, dims_numel(g, &picks), 1,
                     "the count of indices into a 0-d tensor and 1"));
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 Status shape_embedding(Graph *g, NodeId n) {
-  ValueId weight, indices;
-  TRY(arg_tensor(g, n, 0, &weight));
+  ValueId indices;
+  ValueId weight = node_value(g, n, 0);
   TRY(shape_index_tensor(g, n, 1, &indices));
   Dims rows = value_dims(g, weight), out = value_dims(g, indices);
   if (rows.rank != 2)
@@ -42,16 +41,16 @@ Status shape_embedding(Graph *g, NodeId n) {
   if (out.rank == MAX_RANK)
     return bad_shape(g, n, "the result would have more than %u dimensions", MAX_RANK);
   out.d[out.rank++] = rows.d[1];
-  return shape_result(g, n, 0, value_dtype(g, weight), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_gather(Graph *g, NodeId n) {
-  ValueId self, index;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId index;
+  ValueId self = node_value(g, n, 0);
   TRY(shape_index_tensor(g, n, 2, &index));
   TRY(shape_index_within(g, n, 1, self, index));
   Dims out = value_dims(g, index);
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_index_within(Graph *g, NodeId n, uint32_t dim_arg, ValueId self, ValueId index) {
@@ -87,7 +86,7 @@ const char *check_index_i64(const Graph *g, NodeId n, Arena *arena) {
 /* --- kernels --- */
 
 static Status need_indices(Kernel *k, uint32_t i, const Tensor **out) {
-  TRY(kernel_need(k, i, out));
+  *out = kernel_tensor(k, i);
   if ((*out)->dtype != DTYPE_I64 && (*out)->dtype != DTYPE_I32)
     return kernel_error(k, "indices of dtype %s", dtype_name((*out)->dtype));
   return STATUS_OK;
@@ -114,9 +113,9 @@ static Status pick_rows(Kernel *k, const Tensor *table, const Tensor *index, int
 }
 
 Status kern_index_select(Kernel *k) {
-  const Tensor *self, *index;
+  const Tensor *index;
   uint32_t axis;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(need_indices(k, 2, &index));
   TRY(kernel_expect_dtype(k, self));
   TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
@@ -133,8 +132,8 @@ Status kern_index_select(Kernel *k) {
 }
 
 Status kern_embedding(Kernel *k) {
-  const Tensor *weight, *indices;
-  TRY(kernel_need(k, 0, &weight));
+  const Tensor *indices;
+  const Tensor *weight = kernel_tensor(k, 0);
   TRY(need_indices(k, 1, &indices));
   TRY(kernel_expect_dtype(k, weight));
   if (weight->rank != 2 || indices->rank == MAX_RANK)
@@ -178,9 +177,9 @@ Status indexed_offset(Kernel *k, const IndexedWalk *w, int64_t i, int64_t *offse
 }
 
 Status kern_gather(Kernel *k) {
-  const Tensor *self, *index;
+  const Tensor *index;
   IndexedWalk w;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(need_indices(k, 2, &index));
   TRY(kernel_expect_dtype(k, self));
   TRY(kernel_expect(k, 0, index->rank, index->dims));

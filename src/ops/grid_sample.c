@@ -14,10 +14,8 @@ enum { MODE_BILINEAR, MODE_NEAREST, MODE_BICUBIC };
 enum { PADDING_ZEROS, PADDING_BORDER, PADDING_REFLECTION };
 
 Status shape_grid_sampler_2d(Graph *g, NodeId n) {
-  ValueId input, grid;
   int64_t mode, padding;
-  TRY(arg_tensor(g, n, 0, &input));
-  TRY(arg_tensor(g, n, 1, &grid));
+  ValueId input = node_value(g, n, 0), grid = node_value(g, n, 1);
   TRY(arg_const_int(g, n, 2, &mode));
   TRY(arg_const_int(g, n, 3, &padding));
   Dims in = value_dims(g, input), at = value_dims(g, grid);
@@ -174,9 +172,11 @@ static double sample(const Sampler *s, int64_t base, const Taps *x, const Taps *
 }
 
 Status kern_grid_sampler_2d(Kernel *k) {
-  Sampler s = {.out = k->results[0], .mode = k->args[2].i, .padding = k->args[3].i};
-  TRY(kernel_need(k, 0, &s.input));
-  TRY(kernel_need(k, 1, &s.grid));
+  Sampler s = {.input = kernel_tensor(k, 0),
+               .grid = kernel_tensor(k, 1),
+               .out = k->results[0],
+               .mode = k->args[2].i,
+               .padding = k->args[3].i};
   TRY(kernel_expect_dtype(k, s.input));
   if (s.input->rank != 4 || s.grid->rank != 4 || s.grid->dims[3] != 2 ||
       s.grid->dims[0] != s.input->dims[0] || s.input->dims[2] < 1 || s.input->dims[3] < 1)

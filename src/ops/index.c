@@ -35,10 +35,9 @@ static void place_block(IndexLayout *l, uint32_t rank) {
 
 static Status layout_of(Graph *g, NodeId n, const Dims *self, IndexLayout *l) {
   *l = (IndexLayout){0};
-  uint32_t at = 0, count = node_arg(g, n, 1)->kind == ARG_VALUES ? node_arg(g, n, 1)->count : 0;
+  uint32_t at = 0, count = node_list_count(g, n, 1);
   for (uint32_t i = 0; i < count; i++) {
-    ValueId v;
-    TRY(arg_list_tensor(g, n, 1, i, true, &v));
+    ValueId v = node_list_value(g, n, 1, i);
     uint32_t takes = 1, rank = v ? value_rank(g, v) : 0;
     if (v && is_mask(value_dtype(g, v))) {
       if (rank == 0)
@@ -71,8 +70,7 @@ static Status check_masks(Graph *g, NodeId n, const Dims *self, int64_t *bound, 
   *bound = INT64_MAX;
   uint32_t at = 0, masks = 0;
   for (uint32_t i = 0; i < node_arg(g, n, 1)->count; i++) {
-    ValueId v;
-    TRY(arg_list_tensor(g, n, 1, i, true, &v));
+    ValueId v = node_list_value(g, n, 1, i);
     if (!v || !is_mask(value_dtype(g, v))) {
       at++;
       continue;
@@ -91,8 +89,7 @@ static Status check_masks(Graph *g, NodeId n, const Dims *self, int64_t *bound, 
 static Status block_dims(Graph *g, NodeId n, SymInt count, Dims *block) {
   *block = (Dims){0};
   for (uint32_t i = 0; i < node_arg(g, n, 1)->count; i++) {
-    ValueId v;
-    TRY(arg_list_tensor(g, n, 1, i, true, &v));
+    ValueId v = node_list_value(g, n, 1, i);
     if (!v)
       continue;
     Dims dims = is_mask(value_dtype(g, v)) ? (Dims){1, {count}} : value_dims(g, v);
@@ -131,18 +128,14 @@ static Status indexed_dims(Graph *g, NodeId n, const Dims *self, Dims *out) {
 }
 
 Status shape_index(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = value_dims(g, self), out;
+  Dims dims = operand_dims(g, n, 0), out;
   TRY(indexed_dims(g, n, &dims, &out));
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_index_put(Graph *g, NodeId n) {
-  ValueId self, values;
   IndexLayout l;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_tensor(g, n, 2, &values));
+  ValueId self = node_value(g, n, 0), values = node_value(g, n, 2);
   Dims dims = value_dims(g, self), given = value_dims(g, values), target;
   TRY(indexed_dims(g, n, &dims, &target));
   TRY(layout_of(g, n, &dims, &l));
@@ -331,8 +324,7 @@ static int64_t *dims_offsets(Kernel *k, uint32_t rank, const int64_t *dims, cons
 static Status plan_index(Kernel *k, IndexPlan *p) {
   IndexLayout l = {0};
   int64_t block[MAX_RANK], strides[MAX_RANK], kept[MAX_RANK], kept_strides[MAX_RANK];
-  *p = (IndexPlan){0};
-  TRY(kernel_need(k, 0, &p->self));
+  *p = (IndexPlan){.self = kernel_tensor(k, 0)};
   TRY(collect_indices(k, p));
   TRY(broadcast_block(k, p, block));
   TRY(block_offsets(k, p, block));
@@ -407,9 +399,8 @@ static void put_element(Tensor *out, int64_t i, const Tensor *values, int64_t v,
 
 Status kern_index_put(Kernel *k) {
   IndexPlan p;
-  const Tensor *values;
   TRY(plan_index(k, &p));
-  TRY(kernel_need(k, 2, &values));
+  const Tensor *values = kernel_tensor(k, 2);
   TRY(kernel_expect_dtype(k, p.self));
   TRY(kernel_expect_dtype(k, values));
   TRY(kernel_expect(k, 0, p.self->rank, p.self->dims));

@@ -25,6 +25,17 @@ Status kernel_error(Kernel *k, const char *format, ...) {
   return diag_report(k->sink, DIAG_RUN_KERNEL, k->place, "%s", text);
 }
 
+Status kernel_run(Kernel *k) {
+  const OpSchema *schema = op_schema(k->op);
+  for (uint32_t i = 0; i < schema->arg_count; i++) {
+    const SchemaArg *s = &schema->args[i];
+    if (s->type == ST_TENSOR && !s->list && !(s->optional && k->args[i].kind == ARG_NONE) &&
+        !kernel_tensor(k, i))
+      return kernel_error(k, "argument %u is not a tensor", i);
+  }
+  return op_row(k->op)->kernel(k);
+}
+
 Status kernel_resize(Kernel *k, uint32_t i, uint32_t rank, const int64_t *dims) {
   Tensor *t = k->results[i];
   uint64_t bytes = dtype_size(t->dtype);

@@ -49,9 +49,13 @@ struct Kernel {
   bool as_runtime; /* a call of a program: faults of the runtime's kernel are part of its meaning */
 };
 
+/* Tensor argument i; NULL where an optional one is absent. */
 static inline const Tensor *kernel_tensor(const Kernel *k, uint32_t i) {
   return k->args[i].kind == ARG_VALUE ? k->args[i].tensor : NULL;
 }
+/* Calls the kernel of the op, which relies on tensors where the schema has them: that is looked at
+ * first. */
+Status kernel_run(Kernel *k);
 double kernel_scalar(const Kernel *k, uint32_t i); /* INT, FLOAT or BOOL */
 /* Data-dependent result: gives result i its real dims; they must fit its capacity. */
 Status kernel_resize(Kernel *k, uint32_t i, uint32_t rank, const int64_t *dims);

@@ -214,9 +214,8 @@ static int ascending(const void *pa, const void *pb) {
     return nan_a ? 1 : -1;
   if (!nan_a && a->f != b->f)
     return a->f < b->f ? -1 : 1;
-  if (a->i != b->i)
-    return a->i < b->i ? -1 : 1;
-  return by_position(a, b);
+  int order = ORDER(a->i, b->i);
+  return order ? order : by_position(a, b);
 }
 
 static int descending(const void *pa, const void *pb) {

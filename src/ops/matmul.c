@@ -6,7 +6,7 @@
 
 /* A required tensor argument of the given rank. */
 static Status matrix(Graph *g, NodeId n, uint32_t i, uint32_t rank, ValueId *v, Dims *d) {
-  TRY(arg_tensor(g, n, i, v));
+  *v = node_value(g, n, i);
   *d = value_dims(g, *v);
   if (d->rank == rank)
     return STATUS_OK;
@@ -47,10 +47,10 @@ Status shape_bmm(Graph *g, NodeId n) {
 }
 
 Status shape_addmm(Graph *g, NodeId n) {
-  ValueId self, a, b;
+  ValueId a, b;
   Dims x, y;
   DType kind;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   TRY(matrix(g, n, 1, 2, &a, &x));
   TRY(matrix(g, n, 2, 2, &b, &y));
   TRY(same_dtype(g, n, a, b));
@@ -69,11 +69,11 @@ Status shape_addmm(Graph *g, NodeId n) {
 }
 
 Status shape_linear(Graph *g, NodeId n) {
-  ValueId input, weight, bias;
+  ValueId weight;
   Dims w;
-  TRY(arg_tensor(g, n, 0, &input));
+  ValueId input = node_value(g, n, 0);
   TRY(matrix(g, n, 1, 2, &weight, &w));
-  TRY(arg_tensor_or_none(g, n, 2, &bias));
+  ValueId bias = node_value(g, n, 2);
   TRY(same_dtype(g, n, input, weight));
   Dims x = value_dims(g, input);
   if (x.rank == 0)
@@ -88,13 +88,11 @@ Status shape_linear(Graph *g, NodeId n) {
                       "entries of 'bias' and rows of 'weight'"));
   }
   x.d[x.rank - 1] = w.d[0];
-  return shape_result(g, n, 0, value_dtype(g, input), &x);
+  return shape_result_dims(g, n, &x);
 }
 
 Status shape_cdist_forward(Graph *g, NodeId n) {
-  ValueId a, b;
-  TRY(arg_tensor(g, n, 0, &a));
-  TRY(arg_tensor(g, n, 1, &b));
+  ValueId a = node_value(g, n, 0), b = node_value(g, n, 1);
   TRY(same_dtype(g, n, a, b));
   if (!dtype_is_float(value_dtype(g, a)))
     return bad_dtype(g, n, "the operands are %s, expected a float type",

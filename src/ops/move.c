@@ -202,13 +202,6 @@ void walk_next(Walk *w) {
   }
 }
 
-Status kernel_need(Kernel *k, uint32_t i, const Tensor **out) {
-  *out = i < k->arg_count ? kernel_tensor(k, i) : NULL;
-  if (*out == NULL)
-    return kernel_error(k, "argument %u is not a tensor", i);
-  return STATUS_OK;
-}
-
 Status kernel_dim(Kernel *k, int64_t dim, uint32_t rank, uint32_t *out) {
   int64_t limit = rank ? rank : 1;
   if (dim < -limit || dim >= limit)
@@ -234,4 +227,9 @@ Status kernel_expect_dtype(Kernel *k, const Tensor *t) {
     return STATUS_OK;
   return kernel_error(k, "operand of dtype %s, result of dtype %s", dtype_name(t->dtype),
                       dtype_name(k->results[0]->dtype));
+}
+
+Status kernel_expect_like(Kernel *k, const Tensor *t) {
+  TRY(kernel_expect(k, 0, t->rank, t->dims));
+  return kernel_expect_dtype(k, t);
 }

@@ -43,8 +43,6 @@ typedef struct Walk {
 Walk walk_make(uint32_t rank, const int64_t *dims);
 void walk_next(Walk *w);
 
-/* The tensor at argument i; reports when there is none. */
-Status kernel_need(Kernel *k, uint32_t i, const Tensor **out);
 /* Argument i as a dim of a tensor of that rank, counted from the end when negative; a 0-d tensor
  * takes 0 and -1. */
 Status kernel_dim(Kernel *k, int64_t dim, uint32_t rank, uint32_t *out);
@@ -52,5 +50,7 @@ Status kernel_dim(Kernel *k, int64_t dim, uint32_t rank, uint32_t *out);
 Status kernel_expect(Kernel *k, uint32_t i, uint32_t rank, const int64_t *dims);
 /* Checks that a tensor has the dtype of result 0. */
 Status kernel_expect_dtype(Kernel *k, const Tensor *t);
+/* Checks that result 0 has its dims, too. */
+Status kernel_expect_like(Kernel *k, const Tensor *t);
 
 #endif

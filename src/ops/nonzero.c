@@ -34,8 +34,7 @@ SymInt shape_count(Graph *g, NodeId n, uint32_t rank, uint32_t at, int64_t bound
 }
 
 Status shape_nonzero(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   Dims in = value_dims(g, self), out = {.rank = 2};
   out.d[0] = shape_count(g, n, 2, 0, sym_upper(&g->syms, dims_numel(g, &in)), self);
   out.d[1] = in.rank;
@@ -81,8 +80,7 @@ static bool is_set(const Tensor *t, int64_t i) {
 }
 
 Status kern_nonzero(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   if (k->results[0]->dtype != DTYPE_I64 || !dtype_in(self->dtype, DTS_REAL_BOOL | DTS_UNSIGNED))
     return kernel_error(k, "positions in a tensor of %s", dtype_name(self->dtype));
   int64_t count = tensor_numel(self), dims[2] = {0, self->rank};
@@ -99,8 +97,7 @@ Status kern_nonzero(Kernel *k) {
 
 /* 0 repeats[0] times, then 1 repeats[1] times, … */
 Status kern_repeat_interleave(Kernel *k) {
-  const Tensor *repeats;
-  TRY(kernel_need(k, 0, &repeats));
+  const Tensor *repeats = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, repeats));
   if (repeats->rank != 1 || (repeats->dtype != DTYPE_I64 && repeats->dtype != DTYPE_I32))
     return kernel_error(k, "repeats must be 1-D and of whole numbers");

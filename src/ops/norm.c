@@ -6,70 +6,70 @@
 #include "ops/ops.h"
 #include "ops/shape_util.h"
 
-static Status float_input(Graph *g, NodeId n, uint32_t min_rank, ValueId *v, Dims *d) {
-  TRY(arg_tensor(g, n, 0, v));
-  *d = value_dims(g, *v);
-  if (!dtype_is_float(value_dtype(g, *v)))
-    return bad_dtype(g, n, "the input is %s, expected a float type",
-                     dtype_name(value_dtype(g, *v)));
+static Status float_input(Graph *g, NodeId n, uint32_t min_rank, Dims *d) {
+  DType dtype = operand_dtype(g, n, 0);
+  *d = operand_dims(g, n, 0);
+  if (!dtype_is_float(dtype))
+    return bad_dtype(g, n, "the input is %s, expected a float type", dtype_name(dtype));
   if (d->rank < min_rank)
     return bad_shape(g, n, "the input has rank %u, expected at least %u", d->rank, min_rank);
   return STATUS_OK;
 }
 
-/* Checks that tensor argument i, when given, is a vector of `size` floats. */
-static Status vector(Graph *g, NodeId n, uint32_t i, SymInt size, bool required) {
-  ValueId v;
-  if (required)
-    TRY(arg_tensor(g, n, i, &v));
-  else
-    TRY(arg_tensor_or_none(g, n, i, &v));
-  if (!v)
-    return STATUS_OK;
+static Status float_parameter(Graph *g, NodeId n, uint32_t i, uint32_t rank) {
+  ValueId v = node_value(g, n, i);
   StrView name = arg_name(g, n, i);
-  if (value_rank(g, v) != 1)
-    return bad_shape(g, n, "'" SV_FMT "' has rank %u, expected 1", SV_ARG(name), value_rank(g, v));
+  if (value_rank(g, v) != rank)
+    return bad_shape(g, n, "'" SV_FMT "' has rank %u, expected %u", SV_ARG(name), value_rank(g, v),
+                     rank);
   if (!dtype_is_float(value_dtype(g, v)))
     return bad_dtype(g, n, "'" SV_FMT "' is %s, expected a float type", SV_ARG(name),
                      dtype_name(value_dtype(g, v)));
+  return STATUS_OK;
+}
+
+/* Checks that tensor argument i, when given, is a vector of `size` floats. */
+static Status vector(Graph *g, NodeId n, uint32_t i, SymInt size) {
+  ValueId v = node_value(g, n, i);
+  if (!v)
+    return STATUS_OK;
+  TRY(float_parameter(g, n, i, 1));
   return shape_equal(g, n, value_dim(g, v, 0), size,
                      "entries of a parameter and channels of the input");
 }
 
-static Status results3(Graph *g, NodeId n, DType dtype, const Dims *first, const Dims *others) {
+static Status results3(Graph *g, NodeId n, const Dims *first, const Dims *others) {
+  DType dtype = operand_dtype(g, n, 0);
   TRY(shape_result(g, n, 0, dtype, first));
   TRY(shape_result(g, n, 1, dtype, others));
   return shape_result(g, n, 2, dtype, others);
 }
 
 Status shape_native_batch_norm_legit_no_training(Graph *g, NodeId n) {
-  ValueId input;
   Dims d, empty = {.rank = 1};
-  TRY(float_input(g, n, 1, &input, &d));
+  TRY(float_input(g, n, 1, &d));
   SymInt channels = d.d[d.rank > 1 ? 1 : 0];
   for (uint32_t i = 1; i <= 4; i++)
-    TRY(vector(g, n, i, channels, i >= 3));
-  return results3(g, n, value_dtype(g, input), &d, &empty);
+    TRY(vector(g, n, i, channels));
+  return results3(g, n, &d, &empty);
 }
 
 Status shape_native_batch_norm_legit(Graph *g, NodeId n) {
-  ValueId input;
   Dims d, stats = {.rank = 1};
-  TRY(float_input(g, n, 2, &input, &d));
+  TRY(float_input(g, n, 2, &d));
   stats.d[0] = d.d[1];
   for (uint32_t i = 1; i <= 2; i++)
-    TRY(vector(g, n, i, d.d[1], false));
+    TRY(vector(g, n, i, d.d[1]));
   if (!arg_flag(g, n, 3))
     return bad_arg(g, n, "argument 'training' must be true: there are no stored statistics");
-  return results3(g, n, value_dtype(g, input), &d, &stats);
+  return results3(g, n, &d, &stats);
 }
 
 Status shape_native_group_norm(Graph *g, NodeId n) {
-  ValueId input;
   Dims d;
   SymInt batch, channels, area;
   int64_t groups;
-  TRY(float_input(g, n, 2, &input, &d));
+  TRY(float_input(g, n, 2, &d));
   TRY(arg_int(g, n, 3, &batch));
   TRY(arg_int(g, n, 4, &channels));
   TRY(arg_int(g, n, 5, &area));
@@ -82,24 +82,17 @@ Status shape_native_group_norm(Graph *g, NodeId n) {
     return bad_arg(g, n, "argument 'group' (%lld) must divide the number of channels",
                    (long long)groups);
   for (uint32_t i = 1; i <= 2; i++)
-    TRY(vector(g, n, i, d.d[1], false));
+    TRY(vector(g, n, i, d.d[1]));
   Dims stats = {.rank = 2, .d = {d.d[0], groups}};
-  return results3(g, n, value_dtype(g, input), &d, &stats);
+  return results3(g, n, &d, &stats);
 }
 
 /* Weight or bias of a layer norm: exactly the normalised dims. */
 static Status layer_norm_param(Graph *g, NodeId n, uint32_t i, const IntList *shape) {
-  ValueId v;
-  TRY(arg_tensor_or_none(g, n, i, &v));
+  ValueId v = node_value(g, n, i);
   if (!v)
     return STATUS_OK;
-  StrView name = arg_name(g, n, i);
-  if (value_rank(g, v) != shape->count)
-    return bad_shape(g, n, "'" SV_FMT "' has rank %u, expected %u", SV_ARG(name), value_rank(g, v),
-                     shape->count);
-  if (!dtype_is_float(value_dtype(g, v)))
-    return bad_dtype(g, n, "'" SV_FMT "' is %s, expected a float type", SV_ARG(name),
-                     dtype_name(value_dtype(g, v)));
+  TRY(float_parameter(g, n, i, shape->count));
   for (uint32_t k = 0; k < shape->count; k++)
     TRY(shape_equal(g, n, value_dim(g, v, k), shape->v[k],
                     "dimensions of a parameter and 'normalized_shape'"));
@@ -107,10 +100,9 @@ static Status layer_norm_param(Graph *g, NodeId n, uint32_t i, const IntList *sh
 }
 
 Status shape_native_layer_norm(Graph *g, NodeId n) {
-  ValueId input;
   Dims d;
   IntList shape;
-  TRY(float_input(g, n, 1, &input, &d));
+  TRY(float_input(g, n, 1, &d));
   TRY(arg_int_list(g, n, 1, &shape));
   if (shape.count == 0 || shape.count > d.rank)
     return bad_shape(g, n, "'normalized_shape' has %u entries, expected 1 to %u", shape.count,
@@ -124,7 +116,7 @@ Status shape_native_layer_norm(Graph *g, NodeId n) {
   }
   TRY(layer_norm_param(g, n, 2, &shape));
   TRY(layer_norm_param(g, n, 3, &shape));
-  return results3(g, n, value_dtype(g, input), &d, &stats);
+  return results3(g, n, &d, &stats);
 }
 
 const char *check_norm(const Graph *g, NodeId n, Arena *arena) {

@@ -6,8 +6,7 @@
 /* Constants, a row for each column of the matrix x (the dim that is no axis), and an entry in it
  * for each column of a window. */
 static Status check_moments(Graph *g, NodeId n, ValueId x, uint32_t axis) {
-  ValueId m;
-  TRY(arg_tensor(g, n, OBSERVE_MOMENTS, &m));
+  ValueId m = node_value(g, n, OBSERVE_MOMENTS);
   SymInt columns = value_rank(g, x) == 2 ? value_dim(g, x, 1 - axis) : 0;
   if (node_absent(g, n, OBSERVE_AXIS) || !sym_is_const(columns) || columns == 0)
     return bad_shape(g, n, "moments are of a matrix of weights with an axis");
@@ -19,10 +18,9 @@ static Status check_moments(Graph *g, NodeId n, ValueId x, uint32_t axis) {
 }
 
 Status shape_observe(Graph *g, NodeId n) {
-  ValueId x;
   int64_t low, high, dim;
   uint32_t axis = 0;
-  TRY(arg_tensor(g, n, 0, &x));
+  ValueId x = node_value(g, n, 0);
   if (value_dtype(g, x) != DTYPE_F32)
     return bad_dtype(g, n, "the input is %s, not f32", dtype_name(value_dtype(g, x)));
   TRY(arg_const_int(g, n, OBSERVE_MIN, &low));

@@ -10,14 +10,12 @@
 /* --- shape rules --- */
 
 Status shape_constant_pad_nd(Graph *g, NodeId n) {
-  ValueId self;
   IntList pad;
   DType kind;
   SymTable *t = &g->syms;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &pad));
   TRY(arg_scalar_kind(g, n, 2, &kind));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   if (pad.count % 2 != 0 || pad.count / 2 > dims.rank)
     return bad_arg(g, n, "%u pads for a tensor of rank %u", pad.count, dims.rank);
   for (uint32_t i = 0; i < pad.count / 2; i++) {
@@ -25,7 +23,7 @@ Status shape_constant_pad_nd(Graph *g, NodeId n) {
     *d = sym_add(t, *d, sym_add(t, pad.v[2 * i], pad.v[2 * i + 1]));
     TRY(shape_at_least(g, n, *d, 0, "a dimension after padding"));
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 typedef struct PadKind {
@@ -54,12 +52,10 @@ static PadKind pad_kind(OpId op) {
 
 Status shape_pad_nd(Graph *g, NodeId n) {
   PadKind kind = pad_kind(node_cget(g, n)->op);
-  ValueId self;
   IntList pad;
   SymTable *t = &g->syms;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &pad));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   if (pad.count != 2 * kind.dims)
     return bad_arg(g, n, "%u pads for %u dimensions", pad.count, kind.dims);
   if (dims.rank != kind.dims + 1 && dims.rank != kind.dims + 2)
@@ -78,7 +74,7 @@ Status shape_pad_nd(Graph *g, NodeId n) {
       *d = sym_add(t, *d, p);
     }
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- what the runtime's kernels refuse --- */
@@ -122,8 +118,7 @@ static Status pad_geometry(Kernel *k, const Tensor *self, int64_t *dims, int64_t
 }
 
 Status kern_constant_pad_nd(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, self));
   Tensor *out = k->results[0];
   int64_t dims[MAX_RANK], inner[MAX_RANK];
@@ -182,8 +177,7 @@ static void pad_row(size_t element, char *to, const char *from, const int64_t *m
 
 Status kern_pad_nd(Kernel *k) {
   PadKind kind = pad_kind(k->op);
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, self));
   Tensor *out = k->results[0];
   const KernelArg *pad = &k->args[1];

@@ -7,11 +7,9 @@
 /* --- shape rules --- */
 
 Status shape_permute_copy(Graph *g, NodeId n) {
-  ValueId self;
   IntList order;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &order));
-  Dims in = value_dims(g, self), out = {.rank = in.rank};
+  Dims in = operand_dims(g, n, 0), out = {.rank = in.rank};
   if (order.count != in.rank)
     return bad_arg(g, n, "%u dims listed for a tensor of rank %u", order.count, in.rank);
   uint32_t seen = 0;
@@ -23,14 +21,12 @@ Status shape_permute_copy(Graph *g, NodeId n) {
     seen |= (uint32_t)1 << axis;
     out.d[i] = in.d[axis];
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_transpose_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t a, b;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   TRY(arg_axis(g, n, 1, dims.rank, &a));
   TRY(arg_axis(g, n, 2, dims.rank, &b));
   if (dims.rank) {
@@ -38,42 +34,36 @@ Status shape_transpose_copy(Graph *g, NodeId n) {
     dims.d[a] = dims.d[b];
     dims.d[b] = swapped;
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 Status shape_flip(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t set;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   TRY(shape_axes(g, n, 1, dims.rank, false, &set));
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* Without dims the tensor is rolled as if it were 1-D; a dim may be listed more than once. */
 Status shape_roll(Graph *g, NodeId n) {
-  ValueId self;
   IntList shifts, axes;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &shifts));
   TRY(arg_int_list(g, n, 2, &axes));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   if (shifts.count != (axes.count ? axes.count : 1))
     return bad_arg(g, n, "%u shifts for %u dims", shifts.count, axes.count);
   for (uint32_t i = 0; i < axes.count; i++) {
     uint32_t axis;
     TRY(shape_axis(g, n, axes.v[i], dims.rank, &axis));
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 Status shape_unfold_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t axis;
   int64_t size, step;
   SymTable *t = &g->syms;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   TRY(arg_axis(g, n, 1, dims.rank, &axis));
   TRY(arg_const_int(g, n, 2, &size));
   TRY(arg_const_int(g, n, 3, &step));
@@ -86,16 +76,14 @@ Status shape_unfold_copy(Graph *g, NodeId n) {
   if (dims.rank)
     dims.d[axis] = sym_add(t, sym_floordiv(t, sym_sub(t, whole, size), step), 1);
   dims.d[dims.rank++] = size;
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 Status shape_diagonal_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t a, b;
   int64_t offset;
   SymTable *t = &g->syms;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims in = value_dims(g, self), out = {0};
+  Dims in = operand_dims(g, n, 0), out = {0};
   TRY(arg_const_int(g, n, 1, &offset));
   TRY(arg_axis(g, n, 2, in.rank, &a));
   TRY(arg_axis(g, n, 3, in.rank, &b));
@@ -110,18 +98,16 @@ Status shape_diagonal_copy(Graph *g, NodeId n) {
     if (i != a && i != b)
       out.d[out.rank++] = in.d[i];
   out.d[out.rank++] = sym_max(t, sym_min(t, rows, columns), 0);
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_tril(Graph *g, NodeId n) {
-  ValueId self;
   SymInt diagonal;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int(g, n, 1, &diagonal));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   if (dims.rank < 2)
     return bad_shape(g, n, "a triangle needs at least 2 dimensions, the tensor has %u", dims.rank);
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- what the runtime's kernels refuse --- */
@@ -162,9 +148,8 @@ static Status permute(Kernel *k, const Tensor *self, const uint32_t *order) {
 }
 
 Status kern_permute_copy(Kernel *k) {
-  const Tensor *self;
   uint32_t order[MAX_RANK], seen = 0;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   if ((k->args[1].kind != ARG_INTS && self->rank) || k->args[1].count != self->rank)
     return kernel_error(k, "%u dims listed for rank %u", k->args[1].count, self->rank);
   for (uint32_t i = 0; i < self->rank; i++) {
@@ -177,9 +162,8 @@ Status kern_permute_copy(Kernel *k) {
 }
 
 Status kern_transpose_copy(Kernel *k) {
-  const Tensor *self;
   uint32_t order[MAX_RANK], a, b;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_dim(k, k->args[1].i, self->rank, &a));
   TRY(kernel_dim(k, k->args[2].i, self->rank, &b));
   for (uint32_t i = 0; i < self->rank; i++)
@@ -188,10 +172,8 @@ Status kern_transpose_copy(Kernel *k) {
 }
 
 Status kern_flip(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_expect(k, 0, self->rank, self->dims));
-  TRY(kernel_expect_dtype(k, self));
+  const Tensor *self = kernel_tensor(k, 0);
+  TRY(kernel_expect_like(k, self));
   MoveSide src = move_side(self);
   unsigned element = dtype_size(self->dtype);
   uint32_t count = k->args[1].kind == ARG_INTS ? k->args[1].count : 0;
@@ -226,10 +208,8 @@ static void roll_axis(unsigned element, const int64_t count[3], int64_t shift, v
 }
 
 Status kern_roll(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_expect(k, 0, self->rank, self->dims));
-  TRY(kernel_expect_dtype(k, self));
+  const Tensor *self = kernel_tensor(k, 0);
+  TRY(kernel_expect_like(k, self));
   unsigned element = dtype_size(self->dtype);
   const KernelArg *shifts = &k->args[1], *dims = &k->args[2];
   uint32_t axes = dims->kind == ARG_INTS ? dims->count : 0, steps = axes ? axes : 1;
@@ -254,9 +234,8 @@ Status kern_roll(Kernel *k) {
 }
 
 Status kern_unfold_copy(Kernel *k) {
-  const Tensor *self;
   uint32_t axis;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
   int64_t size = k->args[2].i, step = k->args[3].i;
   int64_t whole = self->rank ? self->dims[axis] : 1;
@@ -280,9 +259,8 @@ Status kern_unfold_copy(Kernel *k) {
 }
 
 Status kern_diagonal_copy(Kernel *k) {
-  const Tensor *self;
   uint32_t a, b, rank = 0;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_dim(k, k->args[2].i, self->rank, &a));
   TRY(kernel_dim(k, k->args[3].i, self->rank, &b));
   if (self->rank < 2 || a == b)
@@ -311,10 +289,8 @@ Status kern_diagonal_copy(Kernel *k) {
 
 /* Copies the columns of each row that the triangle keeps and zeroes the others. */
 static Status triangle(Kernel *k, bool lower) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_expect(k, 0, self->rank, self->dims));
-  TRY(kernel_expect_dtype(k, self));
+  const Tensor *self = kernel_tensor(k, 0);
+  TRY(kernel_expect_like(k, self));
   if (self->rank < 2)
     return kernel_error(k, "a triangle needs at least 2 dims");
   int64_t rows = self->dims[self->rank - 2], columns = self->dims[self->rank - 1];

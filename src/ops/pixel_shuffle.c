@@ -8,10 +8,9 @@ enum { FACTOR_MAX = 1 << 15 };
 
 /* --- shape rules --- */
 
-static Status read_factor(Graph *g, NodeId n, ValueId *self, Dims *dims, int64_t *factor) {
-  TRY(arg_tensor(g, n, 0, self));
+static Status read_factor(Graph *g, NodeId n, Dims *dims, int64_t *factor) {
   TRY(arg_const_int(g, n, 1, factor));
-  *dims = value_dims(g, *self);
+  *dims = operand_dims(g, n, 0);
   if (dims->rank < 3)
     return bad_shape(g, n, "rank %u, must be at least 3", dims->rank);
   if (*factor < 1 || *factor > FACTOR_MAX)
@@ -34,27 +33,25 @@ static Status exact_quotient(Graph *g, NodeId n, SymInt size, int64_t by, const 
 }
 
 Status shape_pixel_shuffle(Graph *g, NodeId n) {
-  ValueId self;
   Dims dims;
   int64_t r;
-  TRY(read_factor(g, n, &self, &dims, &r));
+  TRY(read_factor(g, n, &dims, &r));
   SymInt *d = &dims.d[dims.rank - 3];
   TRY(exact_quotient(g, n, d[0], r * r, "the number of channels", &d[0]));
   d[1] = sym_mul(&g->syms, d[1], r);
   d[2] = sym_mul(&g->syms, d[2], r);
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 Status shape_pixel_unshuffle(Graph *g, NodeId n) {
-  ValueId self;
   Dims dims;
   int64_t r;
-  TRY(read_factor(g, n, &self, &dims, &r));
+  TRY(read_factor(g, n, &dims, &r));
   SymInt *d = &dims.d[dims.rank - 3];
   d[0] = sym_mul(&g->syms, d[0], r * r);
   TRY(exact_quotient(g, n, d[1], r, "the height", &d[1]));
   TRY(exact_quotient(g, n, d[2], r, "the width", &d[2]));
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- kernels --- */
@@ -66,8 +63,7 @@ static bool divisible(const int64_t *d, int64_t r, bool shuffles) {
 /* Moves between wide [planes, c, r, r, h, w] and deep [planes, c, h, r, w, r]; shuffle goes from
  * the first to the second. */
 static Status shuffle(Kernel *k, bool shuffles) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, self));
   int64_t r = k->args[1].i, dims[MAX_RANK];
   uint32_t rank = self->rank;

@@ -17,15 +17,15 @@
 /* Arguments of a pool in schema order: kernel_size, stride, padding; dilation only where dilated.
  */
 typedef struct PoolArgs {
-  SymInt kernel[3], stride[3], padding[3], dilation[3];
+  SymInt kernel[2], stride[2], padding[2], dilation[2];
   bool ceil_mode;
 } PoolArgs;
 
 enum { KERNEL_MAX = 1 << 20, PADDING_MAX = 1 << 24, GRAIN = 1 << 15 };
 
-static Status in_range(Graph *g, NodeId n, const SymInt *v, uint32_t count, int64_t low,
-                       int64_t high, const char *what) {
-  for (uint32_t i = 0; i < count; i++)
+static Status in_range(Graph *g, NodeId n, const SymInt v[2], int64_t low, int64_t high,
+                       const char *what) {
+  for (uint32_t i = 0; i < 2; i++)
     if (!sym_is_const(v[i]) || v[i] < low || v[i] > high) {
       const char *text = dim_text(g, v[i]);
       return bad_arg(g, n, "%s %s is out of range", what, text);
@@ -34,39 +34,35 @@ static Status in_range(Graph *g, NodeId n, const SymInt *v, uint32_t count, int6
 }
 
 /* at: the argument with the kernel size. */
-static Status read_pool(Graph *g, NodeId n, uint32_t at, uint32_t spatial, bool dilated,
-                        PoolArgs *p) {
-  TRY(arg_spatial(g, n, at, spatial, -1, p->kernel));
-  TRY(in_range(g, n, p->kernel, spatial, 1, KERNEL_MAX, "kernel_size"));
+static Status read_pool(Graph *g, NodeId n, uint32_t at, bool dilated, PoolArgs *p) {
+  TRY(arg_spatial(g, n, at, 2, -1, p->kernel));
+  TRY(in_range(g, n, p->kernel, 1, KERNEL_MAX, "kernel_size"));
   IntList stride;
   TRY(arg_int_list(g, n, at + 1, &stride));
   if (stride.count == 0)
     memcpy(p->stride, p->kernel, sizeof p->stride);
   else
-    TRY(arg_spatial(g, n, at + 1, spatial, -1, p->stride));
-  TRY(in_range(g, n, p->stride, spatial, 1, KERNEL_MAX, "stride"));
-  TRY(arg_spatial(g, n, at + 2, spatial, 0, p->padding));
-  TRY(in_range(g, n, p->padding, spatial, 0, PADDING_MAX, "padding"));
-  for (uint32_t i = 0; i < spatial; i++)
-    p->dilation[i] = 1;
+    TRY(arg_spatial(g, n, at + 1, 2, -1, p->stride));
+  TRY(in_range(g, n, p->stride, 1, KERNEL_MAX, "stride"));
+  TRY(arg_spatial(g, n, at + 2, 2, 0, p->padding));
+  TRY(in_range(g, n, p->padding, 0, PADDING_MAX, "padding"));
+  p->dilation[0] = p->dilation[1] = 1;
   if (dilated)
-    TRY(arg_spatial(g, n, at + 3, spatial, 1, p->dilation));
-  TRY(in_range(g, n, p->dilation, spatial, 1, KERNEL_MAX, "dilation"));
+    TRY(arg_spatial(g, n, at + 3, 2, 1, p->dilation));
+  TRY(in_range(g, n, p->dilation, 1, KERNEL_MAX, "dilation"));
   p->ceil_mode = arg_flag(g, n, at + (dilated ? 4 : 3));
   return STATUS_OK;
 }
 
-/* Dims after pooling the last `spatial` ones of argument at. */
-static Status pool_dims(Graph *g, NodeId n, uint32_t at, uint32_t spatial, bool dilated,
-                        ValueId *self, Dims *dims) {
+/* Dims after pooling the last two of argument at. */
+static Status pool_dims(Graph *g, NodeId n, uint32_t at, bool dilated, Dims *dims) {
   PoolArgs p = {0};
-  TRY(arg_tensor(g, n, at, self));
-  *dims = value_dims(g, *self);
-  if (dims->rank != spatial + 1 && dims->rank != spatial + 2)
-    return bad_shape(g, n, "rank %u, must be %u or %u", dims->rank, spatial + 1, spatial + 2);
-  TRY(read_pool(g, n, at + 1, spatial, dilated, &p));
-  for (uint32_t i = 0; i < spatial; i++) {
-    SymInt *d = &dims->d[dims->rank - spatial + i];
+  *dims = operand_dims(g, n, at);
+  if (dims->rank != 3 && dims->rank != 4)
+    return bad_shape(g, n, "rank %u, must be 3 or 4", dims->rank);
+  TRY(read_pool(g, n, at + 1, dilated, &p));
+  for (uint32_t i = 0; i < 2; i++) {
+    SymInt *d = &dims->d[dims->rank - 2 + i];
     Window w = {*d,           p.kernel[i],  p.stride[i], p.dilation[i],
                 p.padding[i], p.padding[i], p.ceil_mode};
     TRY(shape_window(g, n, &w, d));
@@ -75,21 +71,19 @@ static Status pool_dims(Graph *g, NodeId n, uint32_t at, uint32_t spatial, bool 
 }
 
 Status shape_max_pool2d_with_indices(Graph *g, NodeId n) {
-  ValueId self;
   Dims dims;
-  TRY(pool_dims(g, n, 0, 2, true, &self, &dims));
-  TRY(shape_result(g, n, 0, value_dtype(g, self), &dims));
+  TRY(pool_dims(g, n, 0, true, &dims));
+  TRY(shape_result_dims(g, n, &dims));
   return shape_result(g, n, 1, DTYPE_I64, &dims);
 }
 
 /* The kernel takes no more of self than its shape: self and grad_input are one tensor. */
 Status shape_max_pool2d_backward(Graph *g, NodeId n) {
-  ValueId self, grad_output, indices, grad_input;
+  ValueId indices, grad_output = node_value(g, n, 0), self = node_value(g, n, 1);
   Dims out;
-  TRY(pool_dims(g, n, 1, 2, true, &self, &out));
-  TRY(arg_tensor(g, n, 0, &grad_output));
+  TRY(pool_dims(g, n, 1, true, &out));
   TRY(shape_index_tensor(g, n, 7, &indices));
-  TRY(arg_tensor(g, n, 8, &grad_input));
+  ValueId grad_input = node_value(g, n, 8);
   if (value_dtype(g, grad_output) != value_dtype(g, self))
     return bad_dtype(g, n, "grad_output is %s, self %s", dtype_name(value_dtype(g, grad_output)),
                      dtype_name(value_dtype(g, self)));
@@ -109,26 +103,23 @@ Status shape_max_pool2d_backward(Graph *g, NodeId n) {
 }
 
 Status shape_avg_pool2d(Graph *g, NodeId n) {
-  ValueId self;
   Dims dims;
-  TRY(pool_dims(g, n, 0, 2, false, &self, &dims));
+  TRY(pool_dims(g, n, 0, false, &dims));
   if (node_arg(g, n, 6)->kind != ARG_NONE) {
     int64_t divisor;
     TRY(arg_const_int(g, n, 6, &divisor));
     if (divisor == 0)
       return bad_arg(g, n, "divisor_override is 0");
   }
-  if (!dtype_in(value_dtype(g, self), DTS_REAL))
-    return bad_dtype(g, n, "an average of %s", dtype_name(value_dtype(g, self)));
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  if (!dtype_in(operand_dtype(g, n, 0), DTS_REAL))
+    return bad_dtype(g, n, "an average of %s", dtype_name(operand_dtype(g, n, 0)));
+  return shape_result_dims(g, n, &dims);
 }
 
 Status shape_adaptive_avg_pool2d(Graph *g, NodeId n) {
-  ValueId self;
   SymInt size[2];
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_spatial(g, n, 1, 2, -1, size));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   if (dims.rank != 3 && dims.rank != 4)
     return bad_shape(g, n, "rank %u, must be 3 or 4", dims.rank);
   for (uint32_t i = 0; i < 2; i++) {
@@ -136,7 +127,7 @@ Status shape_adaptive_avg_pool2d(Graph *g, NodeId n) {
     TRY(shape_at_least(g, n, dims.d[dims.rank - 2 + i], 1, "a dimension to pool"));
     dims.d[dims.rank - 2 + i] = size[i];
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 /* --- what the runtime's kernels refuse --- */
@@ -167,11 +158,11 @@ const char *check_max_pool2d_backward(const Graph *g, NodeId n, Arena *arena) {
 
 /* --- kernels --- */
 
-/* The spatial dims of a pool as three, the missing ones of size 1. */
+/* Height and width, each as [2]. */
 typedef struct Pool {
   const Tensor *self;
   Tensor *out, *indices;
-  int64_t in[3], size[3], kernel[3], stride[3], padding[3], dilation[3];
+  int64_t in[2], size[2], kernel[2], stride[2], padding[2], dilation[2];
   int64_t in_area, out_area, planes;
   const double *reals;   /* all elements, when float */
   const int64_t *wholes; /* all elements, else */
@@ -204,43 +195,35 @@ static int64_t list_entry(const KernelArg *a, uint32_t i, int64_t fill) {
   return a->ints[a->count == 1 ? 0 : i];
 }
 
-/* Reads operands and sizes of the last `spatial` dims; result 0 must have the other dims in common
- * with self. */
-static Status pool_start(Kernel *k, uint32_t spatial, Pool *p) {
-  *p = (Pool){.in_area = 1, .out_area = 1, .planes = 1};
-  TRY(kernel_need(k, 0, &p->self));
+/* Reads operands and sizes; result 0 must have the other dims in common with self. */
+static Status pool_start(Kernel *k, Pool *p) {
+  *p = (Pool){.self = kernel_tensor(k, 0), .out = k->results[0]};
   TRY(kernel_expect_dtype(k, p->self));
-  p->out = k->results[0];
   uint32_t rank = p->self->rank;
-  if (rank < spatial || p->out->rank != rank)
+  if (rank < 2 || p->out->rank != rank)
     return kernel_error(k, "rank %u cannot be pooled", rank);
-  for (uint32_t i = 0; i < 3; i++)
-    p->in[i] = p->size[i] = p->kernel[i] = p->stride[i] = p->dilation[i] = 1;
-  for (uint32_t i = 0; i < rank; i++) {
-    if (i + spatial < rank) {
-      if (p->self->dims[i] != p->out->dims[i])
-        return kernel_error(k, "dim %u of operand and result differ", i);
-      p->planes *= p->self->dims[i];
-      continue;
-    }
-    p->in[3 - rank + i] = p->self->dims[i];
-    p->size[3 - rank + i] = p->out->dims[i];
-    p->in_area *= p->self->dims[i];
-    p->out_area *= p->out->dims[i];
+  for (uint32_t i = 0; i + 2 < rank; i++)
+    if (p->self->dims[i] != p->out->dims[i])
+      return kernel_error(k, "dim %u of operand and result differ", i);
+  p->planes = dims_count(p->self->dims, 0, rank - 2);
+  for (uint32_t i = 0; i < 2; i++) {
+    p->in[i] = p->self->dims[rank - 2 + i];
+    p->size[i] = p->out->dims[rank - 2 + i];
   }
+  p->in_area = p->in[0] * p->in[1];
+  p->out_area = p->size[0] * p->size[1];
   return load_elements(k, p);
 }
 
-static Status pool_windows(Kernel *k, uint32_t spatial, bool dilated, Pool *p) {
-  for (uint32_t i = 0; i < spatial; i++) {
-    uint32_t d = 3 - spatial + i;
-    p->kernel[d] = list_entry(&k->args[1], i, 0);
-    p->stride[d] = list_entry(&k->args[2], i, p->kernel[d]);
-    p->padding[d] = list_entry(&k->args[3], i, 0);
-    p->dilation[d] = dilated ? list_entry(&k->args[4], i, 1) : 1;
-    if (p->kernel[d] < 1 || p->kernel[d] > KERNEL_MAX || p->stride[d] < 1 ||
-        p->stride[d] > KERNEL_MAX || p->padding[d] < 0 || p->padding[d] > PADDING_MAX ||
-        p->dilation[d] < 1 || p->dilation[d] > KERNEL_MAX)
+static Status pool_windows(Kernel *k, bool dilated, Pool *p) {
+  for (uint32_t i = 0; i < 2; i++) {
+    p->kernel[i] = list_entry(&k->args[1], i, 0);
+    p->stride[i] = list_entry(&k->args[2], i, p->kernel[i]);
+    p->padding[i] = list_entry(&k->args[3], i, 0);
+    p->dilation[i] = dilated ? list_entry(&k->args[4], i, 1) : 1;
+    if (p->kernel[i] < 1 || p->kernel[i] > KERNEL_MAX || p->stride[i] < 1 ||
+        p->stride[i] > KERNEL_MAX || p->padding[i] < 0 || p->padding[i] > PADDING_MAX ||
+        p->dilation[i] < 1 || p->dilation[i] > KERNEL_MAX)
       return kernel_error(k, "kernel, stride, padding or dilation out of range");
   }
   return STATUS_OK;
@@ -252,24 +235,6 @@ static bool better(const Pool *p, int64_t candidate, int64_t best) {
   return p->reals[candidate] > p->reals[best] || isnan(p->reals[candidate]);
 }
 
-/* Index within the plane of the maximum of a window, -1 when all of it is padding. */
-static int64_t window_max(const Pool *p, int64_t base, const int64_t at[3]) {
-  int64_t best = -1, first[3], last[3];
-  for (uint32_t i = 0; i < 3; i++) {
-    first[i] = at[i] * p->stride[i] - p->padding[i];
-    last[i] = min_i64(p->in[i], first[i] + (p->kernel[i] - 1) * p->dilation[i] + 1);
-    if (first[i] < 0)
-      first[i] += (-first[i] + p->dilation[i] - 1) / p->dilation[i] * p->dilation[i];
-  }
-  for (int64_t y = first[1]; y < last[1]; y += p->dilation[1])
-    for (int64_t x = first[2]; x < last[2]; x += p->dilation[2]) {
-      int64_t i = y * p->in[2] + x;
-      if (best < 0 || better(p, base + i, base + best))
-        best = i;
-    }
-  return best;
-}
-
 /* Elements of a window along one axis: from, from + dilation, … below to. */
 static void window_range(const Pool *p, uint32_t axis, int64_t at, int64_t *from, int64_t *to) {
   int64_t step = p->dilation[axis], first = at * p->stride[axis] - p->padding[axis];
@@ -277,13 +242,25 @@ static void window_range(const Pool *p, uint32_t axis, int64_t at, int64_t *from
   *from = first < 0 ? first + (-first + step - 1) / step * step : first;
 }
 
+/* Index within the plane of the maximum of a window, -1 when all of it is padding. */
+static int64_t window_max(const Pool *p, int64_t base, int64_t y, int64_t x) {
+  int64_t best = -1, y0, y1, x0, x1, width = p->in[1];
+  window_range(p, 0, y, &y0, &y1);
+  window_range(p, 1, x, &x0, &x1);
+  for (int64_t row = y0; row < y1; row += p->dilation[0])
+    for (int64_t i = row * width + x0; i < row * width + x1; i += p->dilation[1])
+      if (best < 0 || better(p, base + i, base + best))
+        best = i;
+  return best;
+}
+
 /* window_max and the copy for f32, with the greatest value at hand. */
 static void max_row_f32(const Pool *p, const float *plane, int64_t y, float *out,
                         int64_t *indices) {
-  int64_t y0, y1, x0, x1, width = p->in[2], dy = p->dilation[1], dx = p->dilation[2];
-  window_range(p, 1, y, &y0, &y1);
-  for (int64_t x = 0; x < p->size[2]; x++) {
-    window_range(p, 2, x, &x0, &x1);
+  int64_t y0, y1, x0, x1, width = p->in[1], dy = p->dilation[0], dx = p->dilation[1];
+  window_range(p, 0, y, &y0, &y1);
+  for (int64_t x = 0; x < p->size[1]; x++) {
+    window_range(p, 1, x, &x0, &x1);
     bool empty = y0 >= y1 || x0 >= x1;
     int64_t best = empty ? 0 : y0 * width + x0;
     float top = empty ? -INFINITY : plane[best];
@@ -302,8 +279,8 @@ static void max_row_f32(const Pool *p, const float *plane, int64_t y, float *out
 static void max_body_f32(void *user, size_t begin, size_t end) {
   const Pool *p = user;
   for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++)
-    for (int64_t y = 0; y < p->size[1]; y++) {
-      int64_t at = plane * p->out_area + y * p->size[2];
+    for (int64_t y = 0; y < p->size[0]; y++) {
+      int64_t at = plane * p->out_area + y * p->size[1];
       max_row_f32(p, (const float *)p->self->data + plane * p->in_area, y,
                   (float *)p->out->data + at, (int64_t *)p->indices->data + at);
     }
@@ -314,8 +291,8 @@ static void max_body(void *user, size_t begin, size_t end) {
   size_t element = dtype_size(p->self->dtype);
   for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++)
     for (int64_t i = 0; i < p->out_area; i++) {
-      int64_t at[3] = {0, i / p->size[2], i % p->size[2]};
-      int64_t best = window_max(p, plane * p->in_area, at), o = plane * p->out_area + i;
+      int64_t best = window_max(p, plane * p->in_area, i / p->size[1], i % p->size[1]),
+              o = plane * p->out_area + i;
       tensor_store_int(p->indices, o, max_i64(best, 0));
       if (best >= 0)
         memcpy((char *)p->out->data + (size_t)o * element,
@@ -328,33 +305,32 @@ static void max_body(void *user, size_t begin, size_t end) {
 
 Status kern_max_pool2d_with_indices(Kernel *k) {
   Pool p;
-  TRY(pool_start(k, 2, &p));
-  TRY(pool_windows(k, 2, true, &p));
+  TRY(pool_start(k, &p));
+  TRY(pool_windows(k, true, &p));
   p.indices = k->results[1];
   if (p.indices->dtype != DTYPE_I64)
     return kernel_error(k, "indices must be i64");
   TRY(kernel_expect(k, 1, p.out->rank, p.out->dims));
-  int64_t window = min_i64(p.kernel[1] * p.kernel[2], GRAIN);
+  int64_t window = min_i64(p.kernel[0] * p.kernel[1], GRAIN);
   size_t grain = (size_t)(GRAIN / (p.out_area * window + 1)) + 1;
   parallel_for((size_t)p.planes, grain, p.self->dtype == DTYPE_F32 ? max_body_f32 : max_body, &p);
   return STATUS_OK;
 }
 
 /* Stores the sum over [first, last) of the plane at base, divided. */
-static void store_mean(const Pool *p, int64_t base, const int64_t first[3], const int64_t last[3],
+static void store_mean(const Pool *p, int64_t base, const int64_t first[2], const int64_t last[2],
                        int64_t divisor, int64_t o) {
   double sum = 0;
   uint64_t whole = 0; /* wraps as the runtime's sum does */
-  for (int64_t z = first[0]; z < last[0]; z++)
-    for (int64_t y = first[1]; y < last[1]; y++) {
-      int64_t row = base + (z * p->in[1] + y) * p->in[2];
-      for (int64_t x = first[2]; x < last[2]; x++) {
-        if (p->wholes)
-          whole += (uint64_t)p->wholes[row + x];
-        else
-          sum += p->reals[row + x];
-      }
+  for (int64_t y = first[0]; y < last[0]; y++) {
+    int64_t row = base + y * p->in[1];
+    for (int64_t x = first[1]; x < last[1]; x++) {
+      if (p->wholes)
+        whole += (uint64_t)p->wholes[row + x];
+      else
+        sum += p->reals[row + x];
     }
+  }
   if (!p->wholes)
     tensor_store(p->out, o, sum / (double)divisor);
   else if (divisor == -1)
@@ -367,9 +343,8 @@ static void avg_body(void *user, size_t begin, size_t end) {
   const Pool *p = user;
   for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++)
     for (int64_t i = 0; i < p->out_area; i++) {
-      int64_t at[3] = {i / p->size[2] / p->size[1], i / p->size[2] % p->size[1], i % p->size[2]};
-      int64_t first[3], last[3], padded = 1, inside = 1;
-      for (uint32_t d = 0; d < 3; d++) {
+      int64_t at[2] = {i / p->size[1], i % p->size[1]}, first[2], last[2], padded = 1, inside = 1;
+      for (uint32_t d = 0; d < 2; d++) {
         first[d] = at[d] * p->stride[d] - p->padding[d];
         last[d] = min_i64(first[d] + p->kernel[d], p->in[d] + p->padding[d]);
         padded *= last[d] - first[d];
@@ -384,8 +359,8 @@ static void avg_body(void *user, size_t begin, size_t end) {
 
 Status kern_avg_pool2d(Kernel *k) {
   Pool p;
-  TRY(pool_start(k, 2, &p));
-  TRY(pool_windows(k, 2, false, &p));
+  TRY(pool_start(k, &p));
+  TRY(pool_windows(k, false, &p));
   p.include_pad = k->args[5].i != 0;
   p.divisor = k->args[6].kind == ARG_INT ? k->args[6].i : 0;
   if (k->args[6].kind == ARG_INT && p.divisor == 0)
@@ -396,15 +371,15 @@ Status kern_avg_pool2d(Kernel *k) {
 
 Status kern_adaptive_avg_pool2d(Kernel *k) {
   Pool p;
-  TRY(pool_start(k, 2, &p));
+  TRY(pool_start(k, &p));
   for (int64_t plane = 0; plane < p.planes; plane++)
     for (int64_t i = 0; i < p.out_area; i++) {
-      int64_t at[3] = {0, i / p.size[2], i % p.size[2]}, first[3] = {0}, last[3] = {1, 1, 1};
-      for (uint32_t d = 1; d < 3; d++) { /* floor and ceil of at * in / size */
+      int64_t at[2] = {i / p.size[1], i % p.size[1]}, first[2], last[2];
+      for (uint32_t d = 0; d < 2; d++) { /* floor and ceil of at * in / size */
         first[d] = at[d] * p.in[d] / p.size[d];
         last[d] = ((at[d] + 1) * p.in[d] + p.size[d] - 1) / p.size[d];
       }
-      int64_t count = (last[1] - first[1]) * (last[2] - first[2]);
+      int64_t count = (last[0] - first[0]) * (last[1] - first[1]);
       store_mean(&p, plane * p.in_area, first, last, count, plane * p.out_area + i);
     }
   return STATUS_OK;
@@ -412,10 +387,7 @@ Status kern_adaptive_avg_pool2d(Kernel *k) {
 
 /* As the runtime's kernel does, it adds to what is there: zeros, by torch's meaning of the op. */
 Status kern_max_pool2d_backward(Kernel *k) {
-  const Tensor *from, *at, *to;
-  TRY(kernel_need(k, 0, &from));
-  TRY(kernel_need(k, 7, &at));
-  TRY(kernel_need(k, 8, &to));
+  const Tensor *from = kernel_tensor(k, 0), *at = kernel_tensor(k, 7), *to = kernel_tensor(k, 8);
   TRY(kernel_expect_dtype(k, from));
   TRY(kernel_expect(k, 0, to->rank, to->dims));
   Tensor *out = k->results[0];

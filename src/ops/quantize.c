@@ -48,21 +48,19 @@ static Status check_scale(Graph *g, NodeId n) {
 }
 
 /* The floats that are quantized, or the codes that are not any more. */
-static Status check_input(Graph *g, NodeId n, DType dtype, ValueId *x) {
-  TRY(arg_tensor(g, n, 0, x));
-  if (value_dtype(g, *x) != dtype)
-    return bad_dtype(g, n, "the input is %s, not %s", dtype_name(value_dtype(g, *x)),
-                     dtype_name(dtype));
+static Status check_input(Graph *g, NodeId n, DType dtype) {
+  DType own = operand_dtype(g, n, 0);
+  if (own != dtype)
+    return bad_dtype(g, n, "the input is %s, not %s", dtype_name(own), dtype_name(dtype));
   return STATUS_OK;
 }
 
 static bool makes_codes(OpId op) { return op_has_trait(op, OP_QUANTIZE); }
 
 static Status result_of(Graph *g, NodeId n, DType dtype) {
-  ValueId x;
   bool quantizes = makes_codes(node_cget(g, n)->op);
-  TRY(check_input(g, n, quantizes ? DTYPE_F32 : dtype, &x));
-  Dims d = value_dims(g, x);
+  TRY(check_input(g, n, quantizes ? DTYPE_F32 : dtype));
+  Dims d = operand_dims(g, n, 0);
   return shape_result(g, n, 0, quantizes ? dtype : DTYPE_F32, &d);
 }
 
@@ -73,16 +71,21 @@ Status shape_quantize_per_tensor(Graph *g, NodeId n) {
   return result_of(g, n, dtype);
 }
 
+static Status check_parameter(Graph *g, NodeId n, uint32_t i, DType dtype, uint32_t rank) {
+  ValueId v = node_value(g, n, i);
+  StrView name = arg_name(g, n, i);
+  if (value_dtype(g, v) == dtype && value_rank(g, v) == rank)
+    return STATUS_OK;
+  return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank %u", SV_ARG(name),
+                   dtype_name(value_dtype(g, v)), value_rank(g, v), dtype_name(dtype), rank);
+}
+
 /* Argument i, if it is there, has an entry of that type for each of `size` channels. */
 static Status check_vector(Graph *g, NodeId n, uint32_t i, DType dtype, SymInt size) {
-  ValueId v;
-  TRY(arg_tensor_or_none(g, n, i, &v));
-  StrView name = arg_name(g, n, i);
+  ValueId v = node_value(g, n, i);
   if (!v)
-    return i == SCALES ? bad_arg(g, n, "there are no scales") : STATUS_OK;
-  if (value_dtype(g, v) != dtype || value_rank(g, v) != 1)
-    return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank 1", SV_ARG(name),
-                     dtype_name(value_dtype(g, v)), value_rank(g, v), dtype_name(dtype));
+    return STATUS_OK;
+  TRY(check_parameter(g, n, i, dtype, 1));
   return shape_equal(g, n, value_dim(g, v, 0), size, "entries of a parameter and channels");
 }
 
@@ -90,9 +93,8 @@ Status shape_quantize_per_channel(Graph *g, NodeId n) {
   DType dtype;
   int64_t dim;
   uint32_t axis;
-  ValueId x;
   TRY(check_range(g, n, PER_CHANNEL_MIN, &dtype));
-  TRY(arg_tensor(g, n, 0, &x));
+  ValueId x = node_value(g, n, 0);
   TRY(arg_const_int(g, n, AXIS, &dim));
   TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
   if (value_rank(g, x) == 0)
@@ -102,56 +104,41 @@ Status shape_quantize_per_channel(Graph *g, NodeId n) {
   return result_of(g, n, dtype);
 }
 
-/* Argument i is one number of that type that arrives at run time. */
-static Status check_number(Graph *g, NodeId n, uint32_t i, DType dtype) {
-  ValueId v;
-  TRY(arg_tensor(g, n, i, &v));
-  StrView name = arg_name(g, n, i);
-  if (value_dtype(g, v) != dtype || value_rank(g, v) != 0)
-    return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank 0", SV_ARG(name),
-                     dtype_name(value_dtype(g, v)), value_rank(g, v), dtype_name(dtype));
-  return STATUS_OK;
-}
-
+/* Scale and zero point are numbers that arrive at run time. */
 Status shape_quantize_dynamic(Graph *g, NodeId n) {
   DType dtype;
   TRY(check_range(g, n, PER_TENSOR_MIN, &dtype));
-  TRY(check_number(g, n, PER_TENSOR_SCALE, DTYPE_F32));
-  TRY(check_number(g, n, PER_TENSOR_ZERO, DTYPE_I64));
+  TRY(check_parameter(g, n, PER_TENSOR_SCALE, DTYPE_F32, 0));
+  TRY(check_parameter(g, n, PER_TENSOR_ZERO, DTYPE_I64, 0));
   return result_of(g, n, dtype);
 }
 
 /* One number for each row: the dims of x with the last one 1. */
-static Status check_rows(Graph *g, NodeId n, uint32_t i, DType dtype, ValueId x) {
-  ValueId v;
-  TRY(arg_tensor(g, n, i, &v));
-  StrView name = arg_name(g, n, i);
-  uint32_t rank = value_rank(g, x);
-  if (value_dtype(g, v) != dtype || rank == 0 || value_rank(g, v) != rank)
-    return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank %u", SV_ARG(name),
-                     dtype_name(value_dtype(g, v)), value_rank(g, v), dtype_name(dtype), rank);
-  for (uint32_t d = 0; d < rank; d++)
-    TRY(shape_equal(g, n, value_dim(g, v, d), d + 1 == rank ? 1 : value_dim(g, x, d),
+static Status check_rows(Graph *g, NodeId n, uint32_t i, DType dtype, const Dims *x) {
+  TRY(check_parameter(g, n, i, dtype, x->rank));
+  Dims own = operand_dims(g, n, i);
+  for (uint32_t d = 0; d < x->rank; d++)
+    TRY(shape_equal(g, n, own.d[d], d + 1 == x->rank ? 1 : x->d[d],
                     "rows of a parameter and of the input"));
   return STATUS_OK;
 }
 
 Status shape_quantize_per_token(Graph *g, NodeId n) {
   DType dtype;
-  ValueId x;
   TRY(check_range(g, n, PER_TENSOR_MIN, &dtype));
-  TRY(arg_tensor(g, n, 0, &x));
-  TRY(check_rows(g, n, PER_TENSOR_SCALE, DTYPE_F32, x));
-  TRY(check_rows(g, n, PER_TENSOR_ZERO, DTYPE_I64, x));
+  Dims x = operand_dims(g, n, 0);
+  if (x.rank == 0)
+    return bad_shape(g, n, "a number has no rows");
+  TRY(check_rows(g, n, PER_TENSOR_SCALE, DTYPE_F32, &x));
+  TRY(check_rows(g, n, PER_TENSOR_ZERO, DTYPE_I64, &x));
   return result_of(g, n, dtype);
 }
 
 Status shape_choose_per_token(Graph *g, NodeId n) {
-  ValueId x;
   DType dtype;
-  TRY(check_input(g, n, DTYPE_F32, &x));
+  TRY(check_input(g, n, DTYPE_F32));
   TRY(arg_dtype(g, n, 1, DTYPE_NONE, &dtype));
-  Dims d = value_dims(g, x);
+  Dims d = operand_dims(g, n, 0);
   if (d.rank == 0 || dtype != DTYPE_I8)
     return bad_arg(g, n, "rows are quantized to i8");
   d.d[d.rank - 1] = 1;
@@ -178,12 +165,11 @@ static Status block_axis(Graph *g, NodeId n, ValueId x, uint32_t *axis) {
 }
 
 static Status check_blocks(Graph *g, NodeId n, uint32_t i, DTypeSet types, ValueId x) {
-  ValueId v;
   IntList blocks;
-  TRY(arg_tensor_or_none(g, n, i, &v));
+  ValueId v = node_value(g, n, i);
   TRY(arg_int_list(g, n, AFFINE_BLOCK, &blocks));
   if (!v)
-    return i == AFFINE_SCALE ? bad_arg(g, n, "there are no scales") : STATUS_OK;
+    return STATUS_OK;
   StrView name = arg_name(g, n, i);
   if (!dtype_in(value_dtype(g, v), types) || value_rank(g, v) != value_rank(g, x))
     return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u", SV_ARG(name),
@@ -199,13 +185,12 @@ static Status check_blocks(Graph *g, NodeId n, uint32_t i, DTypeSet types, Value
 }
 
 Status shape_dequantize_affine(Graph *g, NodeId n) {
-  ValueId x;
   uint32_t axis;
   DType dtype;
-  TRY(arg_tensor(g, n, 0, &x));
+  ValueId x = node_value(g, n, 0);
   TRY(block_axis(g, n, x, &axis));
   TRY(arg_dtype(g, n, AFFINE_DTYPE, DTYPE_NONE, &dtype));
-  TRY(check_input(g, n, dtype, &x));
+  TRY(check_input(g, n, dtype));
   if (!dtype_in(dtype, DT(I8) | DT(U8)))
     return bad_dtype(g, n, "blocks of %s", dtype_name(dtype));
   TRY(check_blocks(g, n, AFFINE_SCALE, DT(F32), x));
@@ -215,10 +200,9 @@ Status shape_dequantize_affine(Graph *g, NodeId n) {
 }
 
 Status shape_choose_qparams(Graph *g, NodeId n) {
-  ValueId x;
   int64_t low, high;
   Dims none = {0};
-  TRY(check_input(g, n, DTYPE_F32, &x));
+  TRY(check_input(g, n, DTYPE_F32));
   TRY(arg_const_int(g, n, CHOOSE_MIN, &low));
   TRY(arg_const_int(g, n, CHOOSE_MAX, &high));
   if (low < INT16_MIN || high > UINT16_MAX || low >= high || high - low > UINT16_MAX)
@@ -264,8 +248,7 @@ static bool dequantize(const EwJob *job, const void *const *in, void *out, size_
 }
 
 static Status run(Kernel *k, EwOperand scale, EwOperand zero, uint32_t range) {
-  const Tensor *x;
-  TRY(kernel_need(k, 0, &x));
+  const Tensor *x = kernel_tensor(k, 0);
   TRY(kernel_expect(k, 0, x->rank, x->dims));
   EwJob job = {.fn = !makes_codes(k->op) ? dequantize
                      : k->as_runtime     ? quantize_as_runtime
@@ -295,10 +278,9 @@ static Tensor spread(const Tensor *vector, const Tensor *x, uint32_t axis) {
 }
 
 Status kern_quantize_per_channel(Kernel *k) {
-  const Tensor *x, *scales, *zeros = kernel_tensor(k, ZEROS);
+  const Tensor *x = kernel_tensor(k, 0), *scales = kernel_tensor(k, SCALES),
+               *zeros = kernel_tensor(k, ZEROS);
   uint32_t axis;
-  TRY(kernel_need(k, 0, &x));
-  TRY(kernel_need(k, SCALES, &scales));
   TRY(kernel_dim(k, k->args[AXIS].i, x->rank, &axis));
   if (x->rank == 0 || tensor_numel(scales) != x->dims[axis] ||
       (zeros && tensor_numel(zeros) != x->dims[axis]))
@@ -309,9 +291,8 @@ Status kern_quantize_per_channel(Kernel *k) {
 }
 
 Status kern_quantize_dynamic(Kernel *k) {
-  const Tensor *scale, *zero;
-  TRY(kernel_need(k, PER_TENSOR_SCALE, &scale));
-  TRY(kernel_need(k, PER_TENSOR_ZERO, &zero));
+  const Tensor *scale = kernel_tensor(k, PER_TENSOR_SCALE),
+               *zero = kernel_tensor(k, PER_TENSOR_ZERO);
   return run(k, ew_tensor(scale, EW_F32), ew_tensor(zero, EW_F32), PER_TENSOR_MIN);
 }
 
@@ -328,9 +309,8 @@ static float choose(const float *x, int64_t count, float qmin, float qmax, float
 }
 
 Status kern_choose_qparams(Kernel *k) {
-  const Tensor *x;
   float scale;
-  TRY(kernel_need(k, 0, &x));
+  const Tensor *x = kernel_tensor(k, 0);
   float zero = choose(x->data, tensor_numel(x), (float)kernel_scalar(k, CHOOSE_MIN),
                       (float)kernel_scalar(k, CHOOSE_MAX), &scale);
   tensor_store(k->results[0], 0, (double)scale);
@@ -339,8 +319,7 @@ Status kern_choose_qparams(Kernel *k) {
 }
 
 Status kern_choose_per_token(Kernel *k) {
-  const Tensor *x;
-  TRY(kernel_need(k, 0, &x));
+  const Tensor *x = kernel_tensor(k, 0);
   int64_t length = x->rank ? x->dims[x->rank - 1] : 1, rows = length ? tensor_numel(x) / length : 0;
   for (int64_t i = 0; i < rows; i++) {
     float scale,
@@ -373,9 +352,7 @@ static void dequantize_blocks(const Tensor *x, const Tensor *scales, const Tenso
 }
 
 Status kern_dequantize_affine(Kernel *k) {
-  const Tensor *x, *scales;
-  TRY(kernel_need(k, 0, &x));
-  TRY(kernel_need(k, AFFINE_SCALE, &scales));
+  const Tensor *x = kernel_tensor(k, 0), *scales = kernel_tensor(k, AFFINE_SCALE);
   TRY(kernel_expect(k, 0, x->rank, x->dims));
   const KernelArg *blocks = &k->args[AFFINE_BLOCK];
   uint32_t axis = 0;
@@ -388,44 +365,36 @@ Status kern_dequantize_affine(Kernel *k) {
 
 /* --- nodes, read and made --- */
 
-static DType dtype_at(const Graph *g, NodeId n, uint32_t i) { return (DType)node_arg(g, n, i)->i; }
-
 Quantization quantization_of(const Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
-  bool rows = op == OP_QUANTIZE_PER_TOKEN || op == OP_DEQUANTIZE_PER_TOKEN;
-  if (rows || op == OP_QUANTIZE_PER_TENSOR_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR_TENSOR)
-    return (Quantization){.dtype = dtype_at(g, n, PER_TENSOR_DTYPE),
-                          .low = node_int(g, n, PER_TENSOR_MIN),
-                          .high = node_int(g, n, PER_TENSOR_MAX),
-                          .scales = node_value(g, n, PER_TENSOR_SCALE),
-                          .zeros = node_value(g, n, PER_TENSOR_ZERO),
-                          .dynamic = true,
-                          .rows = rows};
-  if (op == OP_QUANTIZE_PER_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR)
-    return (Quantization){.dtype = dtype_at(g, n, PER_TENSOR_DTYPE),
-                          .low = node_int(g, n, PER_TENSOR_MIN),
-                          .high = node_int(g, n, PER_TENSOR_MAX),
-                          .scale = (float)node_scalar(g, n, PER_TENSOR_SCALE),
-                          .zero = node_int(g, n, PER_TENSOR_ZERO)};
-  if (op == OP_DEQUANTIZE_AFFINE) {
-    Quantization q = {.dtype = dtype_at(g, n, AFFINE_DTYPE),
-                      .low = node_int(g, n, AFFINE_MIN),
-                      .high = node_int(g, n, AFFINE_MAX),
-                      .scales = node_value(g, n, AFFINE_SCALE),
-                      .zeros = node_absent(g, n, AFFINE_ZERO) ? 0 : node_value(g, n, AFFINE_ZERO)};
-    while (q.axis + 1 < node_list_count(g, n, AFFINE_BLOCK) &&
-           node_ints(g, n, AFFINE_BLOCK)[q.axis] == 1)
-      q.axis++;
-    q.block = node_ints(g, n, AFFINE_BLOCK)[q.axis];
+  bool rows = op == OP_QUANTIZE_PER_TOKEN || op == OP_DEQUANTIZE_PER_TOKEN,
+       channels = op == OP_QUANTIZE_PER_CHANNEL || op == OP_DEQUANTIZE_PER_CHANNEL,
+       blocks = op == OP_DEQUANTIZE_AFFINE;
+  uint32_t low = blocks     ? AFFINE_MIN
+                 : channels ? PER_CHANNEL_MIN
+                            : PER_TENSOR_MIN,
+           scale = blocks ? AFFINE_SCALE : SCALES;
+  Quantization q = {.dtype = (DType)node_arg(g, n, blocks ? AFFINE_DTYPE : low + 2)->i,
+                    .low = node_int(g, n, low),
+                    .high = node_int(g, n, low + 1),
+                    .rows = rows};
+  if (op == OP_QUANTIZE_PER_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR) {
+    q.scale = (float)node_scalar(g, n, PER_TENSOR_SCALE);
+    q.zero = node_int(g, n, PER_TENSOR_ZERO);
     return q;
   }
-  return (Quantization){
-      .dtype = dtype_at(g, n, PER_CHANNEL_DTYPE),
-      .low = node_int(g, n, PER_CHANNEL_MIN),
-      .high = node_int(g, n, PER_CHANNEL_MAX),
-      .scales = node_value(g, n, SCALES),
-      .zeros = node_absent(g, n, ZEROS) ? 0 : node_value(g, n, ZEROS),
-      .axis = (uint32_t)wrap_dim(node_int(g, n, AXIS), value_rank(g, node_result(g, n, 0)))};
+  q.scales = node_value(g, n, scale);
+  q.zeros = node_value(g, n, scale + 1);
+  q.dynamic = !blocks && !channels;
+  if (channels)
+    q.axis = (uint32_t)wrap_dim(node_int(g, n, AXIS), value_rank(g, node_result(g, n, 0)));
+  if (blocks) {
+    const int64_t *sizes = node_ints(g, n, AFFINE_BLOCK);
+    while (q.axis + 1 < node_list_count(g, n, AFFINE_BLOCK) && sizes[q.axis] == 1)
+      q.axis++;
+    q.block = sizes[q.axis];
+  }
+  return q;
 }
 
 static bool equal_values(const Graph *g, ValueId a, ValueId b) {
@@ -464,32 +433,34 @@ static ValueId build_blocks(Builder *b, ValueId x, const Quantization *q) {
 static ValueId build_conversion(Builder *b, ValueId x, const Quantization *q, bool quantizes) {
   if (b->status != STATUS_OK)
     return 0;
-  ArgIn low = A_INT(q->low), high = A_INT(q->high), dtype = A_DTYPE(q->dtype);
-  if (q->rows && quantizes)
-    return build(b, OP_QUANTIZE_PER_TOKEN, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros), low, high,
-                 dtype);
-  if (q->rows)
-    return build(b, OP_DEQUANTIZE_PER_TOKEN, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros), low, high,
-                 dtype, A_DTYPE(DTYPE_F32));
   if (q->block)
     return build_blocks(b, x, q);
-  if (q->dynamic && quantizes)
-    return build(b, OP_QUANTIZE_PER_TENSOR_TENSOR, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros), low,
-                 high, dtype);
-  if (q->dynamic)
-    return build(b, OP_DEQUANTIZE_PER_TENSOR_TENSOR, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros),
-                 low, high, dtype, A_NONE);
-  if (!q->scales && quantizes)
-    return build(b, OP_QUANTIZE_PER_TENSOR, A_VAL(x), A_FLOAT((double)q->scale), A_INT(q->zero),
-                 low, high, dtype);
-  if (!q->scales)
-    return build(b, OP_DEQUANTIZE_PER_TENSOR, A_VAL(x), A_FLOAT((double)q->scale), A_INT(q->zero),
-                 low, high, dtype, A_NONE);
-  if (quantizes)
-    return build(b, OP_QUANTIZE_PER_CHANNEL, A_VAL(x), A_VAL(q->scales), A_OPT(q->zeros),
-                 A_INT(q->axis), low, high, dtype);
-  return build(b, OP_DEQUANTIZE_PER_CHANNEL, A_VAL(x), A_VAL(q->scales), A_OPT(q->zeros),
-               A_INT(q->axis), low, high, dtype, A_NONE);
+  enum {
+    TENSOR,
+    RUN_TIME,
+    ROWS,
+    CHANNELS
+  } kind = q->rows      ? ROWS
+           : q->dynamic ? RUN_TIME
+           : q->scales  ? CHANNELS
+                        : TENSOR;
+  static const OpId ops[][2] = {
+      [TENSOR] = {OP_DEQUANTIZE_PER_TENSOR, OP_QUANTIZE_PER_TENSOR},
+      [RUN_TIME] = {OP_DEQUANTIZE_PER_TENSOR_TENSOR, OP_QUANTIZE_PER_TENSOR_TENSOR},
+      [ROWS] = {OP_DEQUANTIZE_PER_TOKEN, OP_QUANTIZE_PER_TOKEN},
+      [CHANNELS] = {OP_DEQUANTIZE_PER_CHANNEL, OP_QUANTIZE_PER_CHANNEL}};
+  ArgIn args[8] = {A_VAL(x)};
+  uint32_t count = 1;
+  args[count++] = kind == TENSOR ? A_FLOAT((double)q->scale) : A_VAL(q->scales);
+  args[count++] = kind == TENSOR ? A_INT(q->zero) : A_OPT(q->zeros);
+  if (kind == CHANNELS)
+    args[count++] = A_INT(q->axis);
+  args[count++] = A_INT(q->low);
+  args[count++] = A_INT(q->high);
+  args[count++] = A_DTYPE(q->dtype);
+  if (!quantizes)
+    args[count++] = kind == ROWS ? A_DTYPE(DTYPE_F32) : A_NONE;
+  return build_args(b, ops[kind][quantizes], args, count);
 }
 
 Quantization build_dynamic(Builder *b, ValueId x, DType dtype) {

@@ -32,11 +32,8 @@ const char *check_quantized_call(const Graph *g, NodeId n, Arena *arena) {
 }
 
 Status shape_mixed_linear(Graph *g, NodeId n) {
-  ValueId x, w, scales, zeros;
-  TRY(arg_tensor(g, n, MIXED_INPUT, &x));
-  TRY(arg_tensor(g, n, MIXED_WEIGHT, &w));
-  TRY(arg_tensor(g, n, MIXED_SCALES, &scales));
-  TRY(arg_tensor_or_none(g, n, MIXED_ZEROS, &zeros));
+  ValueId x = node_value(g, n, MIXED_INPUT), w = node_value(g, n, MIXED_WEIGHT),
+          scales = node_value(g, n, MIXED_SCALES), zeros = node_value(g, n, MIXED_ZEROS);
   if (zeros || !node_absent(g, n, MIXED_DTYPE))
     return bad_arg(g, n, "the kernel takes neither zero points nor another element type");
   if (value_dtype(g, x) != DTYPE_F32 || value_dtype(g, w) != DTYPE_I8 ||
@@ -55,10 +52,8 @@ Status shape_mixed_linear(Graph *g, NodeId n) {
 }
 
 Status kern_mixed_linear(Kernel *k) {
-  const Tensor *x, *w, *scales;
-  TRY(kernel_need(k, MIXED_INPUT, &x));
-  TRY(kernel_need(k, MIXED_WEIGHT, &w));
-  TRY(kernel_need(k, MIXED_SCALES, &scales));
+  const Tensor *x = kernel_tensor(k, MIXED_INPUT), *w = kernel_tensor(k, MIXED_WEIGHT),
+               *scales = kernel_tensor(k, MIXED_SCALES);
   Tensor *y = k->results[0];
   if (x->rank != 2 || w->rank != 2 || x->dims[1] != w->dims[1] ||
       tensor_numel(scales) != w->dims[0])

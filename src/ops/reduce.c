@@ -7,15 +7,13 @@
 /* A reduction of tensor argument 0 over the dims listed in argument dim_arg (0: all dims). */
 static Status reduced(Graph *g, NodeId n, uint32_t dim_arg, uint32_t keep_arg, Dims *out,
                       DType *dtype) {
-  ValueId self;
   uint32_t set;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims in = value_dims(g, self);
+  Dims in = operand_dims(g, n, 0);
   set = ((uint32_t)1 << in.rank) - 1;
   if (dim_arg)
     TRY(shape_axes(g, n, dim_arg, in.rank, true, &set));
   *out = dims_reduce(&in, set, keep_arg && arg_flag(g, n, keep_arg));
-  *dtype = value_dtype(g, self);
+  *dtype = operand_dtype(g, n, 0);
   return STATUS_OK;
 }
 
@@ -105,10 +103,8 @@ Status shape_max_dim(Graph *g, NodeId n) {
 
 /* The axis given as argument i of an op that keeps the shape of tensor argument 0. */
 static Status self_and_axis(Graph *g, NodeId n, uint32_t i, Dims *d, DType *dtype, uint32_t *axis) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
-  *d = value_dims(g, self);
-  *dtype = value_dtype(g, self);
+  *d = operand_dims(g, n, 0);
+  *dtype = operand_dtype(g, n, 0);
   return arg_axis(g, n, i, d->rank, axis);
 }
 

@@ -25,10 +25,9 @@ static Status scalar_result(Graph *g, NodeId n, TypeKind kind, SymInt value, boo
 }
 
 Status shape_sym_size(Graph *g, NodeId n) {
-  ValueId self;
   int64_t dim;
   uint32_t axis;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   TRY(arg_const_int(g, n, 1, &dim));
   TRY(shape_axis(g, n, dim, value_rank(g, self), &axis));
   if (value_rank(g, self) == 0)
@@ -37,9 +36,7 @@ Status shape_sym_size(Graph *g, NodeId n) {
 }
 
 Status shape_sym_numel(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims d = value_dims(g, self);
+  Dims d = operand_dims(g, n, 0);
   return scalar_result(g, n, TYPE_INT, dims_numel(g, &d), true);
 }
 
@@ -63,8 +60,7 @@ static bool constant_int(const Graph *g, ValueId v, SymInt *out) {
 }
 
 Status shape_local_scalar_dense(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   Dims d = value_dims(g, self);
   SymInt numel = dims_numel(g, &d), value = 0;
   TRY(shape_at_least(g, n, numel, 1, "the number of elements"));

@@ -15,54 +15,49 @@ static Status same_dtype(Graph *g, NodeId n, ValueId self, ValueId src) {
 }
 
 Status shape_scatter(Graph *g, NodeId n) {
-  ValueId self, index, src;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId index;
+  ValueId self = node_value(g, n, 0);
   TRY(shape_index_tensor(g, n, 2, &index));
   TRY(shape_index_within(g, n, 1, self, index));
   Dims dims = value_dims(g, self), at = value_dims(g, index);
   if (node_cget(g, n)->op == OP_SCATTER_VALUE) {
     DType kind;
     TRY(arg_scalar_kind(g, n, 3, &kind));
-    return shape_result(g, n, 0, value_dtype(g, self), &dims);
+    return shape_result_dims(g, n, &dims);
   }
-  TRY(arg_tensor(g, n, 3, &src));
+  ValueId src = node_value(g, n, 3);
   TRY(same_dtype(g, n, self, src));
   Dims from = value_dims(g, src);
   if ((from.rank ? from.rank : 1) != (at.rank ? at.rank : 1))
     return bad_shape(g, n, "src has rank %u, the index %u", from.rank, at.rank);
   for (uint32_t i = 0; i < from.rank && i < at.rank; i++)
     TRY(shape_at_least(g, n, from.d[i], at.d[i], "a dimension of src under the index"));
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
-static Status mask_arg(Graph *g, NodeId n, uint32_t i, ValueId *mask) {
-  TRY(arg_tensor(g, n, i, mask));
-  if (value_dtype(g, *mask) == DTYPE_BOOL)
-    return STATUS_OK;
-  return bad_dtype(g, n, "the mask must be bool, not %s", dtype_name(value_dtype(g, *mask)));
+/* That argument 1 is a mask. */
+static Status check_mask(Graph *g, NodeId n) {
+  DType dtype = operand_dtype(g, n, 1);
+  return dtype == DTYPE_BOOL ? STATUS_OK
+                             : bad_dtype(g, n, "the mask must be bool, not %s", dtype_name(dtype));
 }
 
 Status shape_masked_scatter(Graph *g, NodeId n) {
-  ValueId self, mask, source;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(mask_arg(g, n, 1, &mask));
-  TRY(arg_tensor(g, n, 2, &source));
-  TRY(same_dtype(g, n, self, source));
-  Dims out = value_dims(g, self), other = value_dims(g, mask);
+  TRY(check_mask(g, n));
+  TRY(same_dtype(g, n, node_value(g, n, 0), node_value(g, n, 2)));
+  Dims out = operand_dims(g, n, 0), other = operand_dims(g, n, 1);
   TRY(shape_broadcast(g, n, &out, &other));
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_masked_select(Graph *g, NodeId n) {
-  ValueId self, mask;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(mask_arg(g, n, 1, &mask));
-  Dims all = value_dims(g, self), other = value_dims(g, mask), out = {.rank = 1};
+  TRY(check_mask(g, n));
+  Dims all = operand_dims(g, n, 0), other = operand_dims(g, n, 1), out = {.rank = 1};
   TRY(shape_broadcast(g, n, &all, &other));
   bool whole = dims_same(other.d, other.rank, all.d, all.rank);
   int64_t bound = sym_upper(&g->syms, dims_numel(g, &all));
-  out.d[0] = shape_count(g, n, 1, 0, bound, whole ? mask : 0);
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  out.d[0] = shape_count(g, n, 1, 0, bound, whole ? node_value(g, n, 1) : 0);
+  return shape_result_dims(g, n, &out);
 }
 
 /* --- what the runtime's kernels refuse --- */
@@ -104,19 +99,16 @@ static Status walk_source(Kernel *k, const Tensor *src, Walk *w) {
 }
 
 static Status scatter(Kernel *k, ScatterKind kind) {
-  const Tensor *self, *index, *src = NULL;
+  const Tensor *self = kernel_tensor(k, 0), *index = kernel_tensor(k, 2), *src = NULL;
   IndexedWalk w;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_need(k, 2, &index));
   if (index->dtype != DTYPE_I64 && index->dtype != DTYPE_I32)
     return kernel_error(k, "indices of dtype %s", dtype_name(index->dtype));
-  TRY(kernel_expect_dtype(k, self));
-  TRY(kernel_expect(k, 0, self->rank, self->dims));
+  TRY(kernel_expect_like(k, self));
   TRY(indexed_walk(k, 1, self, index, &w));
   double storage = 0;
   Tensor value = {.dtype = self->dtype, .data = &storage, .capacity = sizeof storage};
   if (kind != SCATTER_VALUE) {
-    TRY(kernel_need(k, 3, &src));
+    src = kernel_tensor(k, 3);
     TRY(kernel_expect_dtype(k, src));
     TRY(walk_source(k, src, &w.walk));
   } else if (k->args[3].kind == ARG_FLOAT) {
@@ -150,8 +142,8 @@ Status kern_scatter_add(Kernel *k) { return scatter(k, SCATTER_ADD); }
 /* A walk over the broadcast of self (first) and mask (second). */
 static Status masked_walk(Kernel *k, const Tensor **self, const Tensor **mask, Walk *w,
                           int64_t *count) {
-  TRY(kernel_need(k, 0, self));
-  TRY(kernel_need(k, 1, mask));
+  *self = kernel_tensor(k, 0);
+  *mask = kernel_tensor(k, 1);
   TRY(kernel_expect_dtype(k, *self));
   const Tensor *sides[2] = {*self, *mask};
   if ((*mask)->dtype != DTYPE_BOOL)
@@ -177,11 +169,11 @@ static Status masked_walk(Kernel *k, const Tensor **self, const Tensor **mask, W
 }
 
 Status kern_masked_scatter(Kernel *k) {
-  const Tensor *self, *mask, *source;
+  const Tensor *self, *mask;
   Walk w;
   int64_t count, taken = 0;
   TRY(masked_walk(k, &self, &mask, &w, &count));
-  TRY(kernel_need(k, 2, &source));
+  const Tensor *source = kernel_tensor(k, 2);
   TRY(kernel_expect_dtype(k, source));
   TRY(kernel_expect(k, 0, w.rank, w.dims));
   size_t element = dtype_size(self->dtype);

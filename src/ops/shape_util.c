@@ -24,43 +24,6 @@ static Status bad_kind(Graph *g, NodeId n, uint32_t i, const char *wanted) {
   return bad_arg(g, n, "argument '" SV_FMT "' must be %s", SV_ARG(name), wanted);
 }
 
-static bool is_tensor(const Graph *g, ValueId v) {
-  return v && v < g->value_count && value_type(g, v)->kind == TYPE_TENSOR;
-}
-
-Status arg_tensor_or_none(Graph *g, NodeId n, uint32_t i, ValueId *out) {
-  const Arg *arg = node_arg(g, n, i);
-  *out = 0;
-  if (arg->kind == ARG_NONE)
-    return STATUS_OK;
-  if (arg->kind != ARG_VALUE)
-    return bad_kind(g, n, i, "a tensor");
-  ValueId v = g->uses[arg->at].value;
-  if (v && !is_tensor(g, v))
-    return bad_kind(g, n, i, "a tensor");
-  *out = v;
-  return STATUS_OK;
-}
-
-Status arg_tensor(Graph *g, NodeId n, uint32_t i, ValueId *out) {
-  TRY(arg_tensor_or_none(g, n, i, out));
-  return *out ? STATUS_OK : bad_kind(g, n, i, "given: it is a required tensor");
-}
-
-Status arg_list_tensor(Graph *g, NodeId n, uint32_t i, uint32_t k, bool optional, ValueId *out) {
-  const Arg *arg = node_arg(g, n, i);
-  *out = 0;
-  if (arg->kind != ARG_VALUES || k >= arg->count)
-    return bad_kind(g, n, i, "a list of tensors");
-  ValueId v = g->uses[arg->at + k].value;
-  if (!v && optional)
-    return STATUS_OK;
-  if (!is_tensor(g, v))
-    return bad_kind(g, n, i, "a list of tensors without gaps");
-  *out = v;
-  return STATUS_OK;
-}
-
 /* The run-time scalar given as an argument, NULL when it is something else. */
 static const Type *scalar_type_of(const Graph *g, const Arg *arg) {
   if (arg->kind != ARG_VALUE)
@@ -358,6 +321,10 @@ Status shape_result(Graph *g, NodeId n, uint32_t i, DType dtype, const Dims *d) 
       return shape_error(g, n, DIAG_SHAPE_OVERFLOW, "the result has too many elements");
   result_tensor(g, n, i, dtype, d->rank, d->d);
   return STATUS_OK;
+}
+
+Status shape_result_dims(Graph *g, NodeId n, const Dims *d) {
+  return shape_result(g, n, 0, operand_dtype(g, n, 0), d);
 }
 
 Status shape_promote(Graph *g, NodeId n, DType a, DType b, DType *out) {

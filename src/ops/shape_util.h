@@ -2,7 +2,8 @@
  * symbolic, result types.
  *
  * A rule must hold against anything the parser or an importer hands it, so each reader here checks
- * the kind of the argument and reports what is wrong with it. Dims that can neither be proven equal
+ * the kind of the argument and reports what is wrong with it; tensors are where the schema has them
+ * (shape_infer has looked). Dims that can neither be proven equal
  * nor different are taken as equal, and the assumption is kept as a constraint of the graph. */
 #ifndef ETC_OPS_SHAPE_UTIL_H
 #define ETC_OPS_SHAPE_UTIL_H
@@ -25,13 +26,13 @@ typedef struct IntList {
 /* Name of argument i in the schema, for messages. */
 StrView arg_name(const Graph *g, NodeId n, uint32_t i);
 
-/* Operands. The value of a required tensor argument; reports when it is absent or not a tensor. */
-Status arg_tensor(Graph *g, NodeId n, uint32_t i, ValueId *out);
-/* The same, with *out = 0 when the argument is absent. */
-Status arg_tensor_or_none(Graph *g, NodeId n, uint32_t i, ValueId *out);
-/* Element k of a Tensor[] or Tensor?[] argument; *out = 0 for an absent element (optional lists
- * only). */
-Status arg_list_tensor(Graph *g, NodeId n, uint32_t i, uint32_t k, bool optional, ValueId *out);
+/* Dims and element type of a tensor argument. */
+static inline Dims operand_dims(const Graph *g, NodeId n, uint32_t i) {
+  return value_dims(g, node_value(g, n, i));
+}
+static inline DType operand_dtype(const Graph *g, NodeId n, uint32_t i) {
+  return value_dtype(g, node_value(g, n, i));
+}
 /* An integer: a literal, or a run-time scalar whose expression is known. */
 Status arg_int(Graph *g, NodeId n, uint32_t i, SymInt *out);
 /* An integer that must be a constant: axes, kernel sizes, flags of torch's int type. */
@@ -96,6 +97,8 @@ Status shape_window(Graph *g, NodeId n, const Window *w, SymInt *out);
 
 /* Result i: checks dims (not negative, element count and bytes in range) and sets the type. */
 Status shape_result(Graph *g, NodeId n, uint32_t i, DType dtype, const Dims *d);
+/* Result 0 with the element type of operand 0. */
+Status shape_result_dims(Graph *g, NodeId n, const Dims *d);
 /* The promoted dtype of two operands; reports when they have none. */
 Status shape_promote(Graph *g, NodeId n, DType a, DType b, DType *out);
 /* torch's rule for a tensor and a Scalar of category `scalar` (BOOL, I64, F32): only a higher

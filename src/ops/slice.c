@@ -48,13 +48,11 @@ static Status sliced_axis(Graph *g, NodeId n, uint32_t arg, uint32_t rank, uint3
 }
 
 Status shape_slice_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t axis;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims out = value_dims(g, self);
+  Dims out = operand_dims(g, n, 0);
   TRY(sliced_axis(g, n, 1, out.rank, &axis));
   TRY(slice_length(g, n, 2, out.d[axis], &out.d[axis]));
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 /* The dims without the selected one; checks the index against it. */
@@ -80,11 +78,9 @@ static Status select_dims(Graph *g, NodeId n, uint32_t dim_arg, Dims *dims) {
 }
 
 Status shape_select_copy(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims out = value_dims(g, self);
+  Dims out = operand_dims(g, n, 0);
   TRY(select_dims(g, n, 1, &out));
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 /* src must have exactly the dims of the part it is written over. */
@@ -103,19 +99,15 @@ static Status scatter_result(Graph *g, NodeId n, ValueId self, ValueId src, cons
 }
 
 Status shape_select_scatter(Graph *g, NodeId n) {
-  ValueId self, src;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_tensor(g, n, 1, &src));
+  ValueId self = node_value(g, n, 0), src = node_value(g, n, 1);
   Dims part = value_dims(g, self);
   TRY(select_dims(g, n, 2, &part));
   return scatter_result(g, n, self, src, &part);
 }
 
 Status shape_slice_scatter(Graph *g, NodeId n) {
-  ValueId self, src;
   uint32_t axis;
-  TRY(arg_tensor(g, n, 0, &self));
-  TRY(arg_tensor(g, n, 1, &src));
+  ValueId self = node_value(g, n, 0), src = node_value(g, n, 1);
   Dims part = value_dims(g, self);
   TRY(sliced_axis(g, n, 2, part.rank, &axis));
   TRY(slice_length(g, n, 3, part.d[axis], &part.d[axis]));
@@ -229,35 +221,29 @@ static Status put_part(Kernel *k, const Tensor *self, const Tensor *src, const P
 }
 
 Status kern_slice_copy(Kernel *k) {
-  const Tensor *self;
   Part part;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(slice_part(k, 1, self, &part));
   return take_part(k, self, &part, true);
 }
 
 Status kern_select_copy(Kernel *k) {
-  const Tensor *self;
   Part part;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(select_part(k, 1, self, &part));
   return take_part(k, self, &part, false);
 }
 
 Status kern_slice_scatter(Kernel *k) {
-  const Tensor *self, *src;
   Part part;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_need(k, 1, &src));
+  const Tensor *self = kernel_tensor(k, 0), *src = kernel_tensor(k, 1);
   TRY(slice_part(k, 2, self, &part));
   return put_part(k, self, src, &part, true);
 }
 
 Status kern_select_scatter(Kernel *k) {
-  const Tensor *self, *src;
   Part part;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_need(k, 1, &src));
+  const Tensor *self = kernel_tensor(k, 0), *src = kernel_tensor(k, 1);
   TRY(select_part(k, 2, self, &part));
   return put_part(k, self, src, &part, false);
 }

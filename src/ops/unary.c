@@ -11,20 +11,17 @@ static Status result_like(Graph *g, NodeId n, ValueId self, DType dtype) {
 }
 
 Status shape_same(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   return result_like(g, n, self, value_dtype(g, self));
 }
 
 Status shape_unary_float(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   return result_like(g, n, self, dtype_to_float(value_dtype(g, self)));
 }
 
 Status shape_bool(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   return result_like(g, n, self, DTYPE_BOOL);
 }
 
@@ -39,8 +36,7 @@ Status shape_gelu(Graph *g, NodeId n) {
 }
 
 Status shape_clamp(Graph *g, NodeId n) {
-  ValueId self;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   if (node_absent(g, n, 1) && node_absent(g, n, 2))
     return bad_arg(g, n, "at least one of 'min' and 'max' must be given");
   DType dtype = value_dtype(g, self);

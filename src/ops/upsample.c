@@ -47,10 +47,8 @@ static Status scaled_size(Graph *g, NodeId n, SymInt size, double scale, SymInt 
 }
 
 static Status upsample_shape(Graph *g, NodeId n, uint32_t size_arg, uint32_t scale_arg) {
-  ValueId self;
   IntList size;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = value_dims(g, self);
+  Dims dims = operand_dims(g, n, 0);
   if (dims.rank != 4)
     return bad_shape(g, n, "rank %u, must be 4", dims.rank);
   bool by_size = node_arg(g, n, size_arg)->kind != ARG_NONE;
@@ -72,7 +70,7 @@ static Status upsample_shape(Graph *g, NodeId n, uint32_t size_arg, uint32_t sca
       return bad_arg(g, n, "scale_factors must be numbers");
     TRY(shape_at_least(g, n, *d, 1, "a dimension after resizing"));
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+  return shape_result_dims(g, n, &dims);
 }
 
 Status shape_upsample_bilinear2d(Graph *g, NodeId n) { return upsample_shape(g, n, 1, 3); }
@@ -142,7 +140,7 @@ static Status make_sources(Kernel *k, const Tensor *self, uint32_t i, bool bilin
 
 static Status upsample_start(Kernel *k, bool bilinear, const Tensor **self, Source **rows,
                              Source **columns) {
-  TRY(kernel_need(k, 0, self));
+  *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, *self));
   const Tensor *out = k->results[0];
   if ((*self)->rank != 4 || out->rank != 4 || (*self)->dims[0] != out->dims[0] ||

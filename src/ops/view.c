@@ -92,25 +92,22 @@ static Status view_infer(Graph *g, NodeId n, ViewSides *sides, SymInt *out) {
 }
 
 Status shape_view_copy(Graph *g, NodeId n) {
-  ValueId self;
   Dims size;
   int32_t inferred = -1;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(view_sizes(g, n, 1, &size, &inferred));
-  Dims from = value_dims(g, self);
+  Dims from = operand_dims(g, n, 0);
   ViewSides sides = view_cancel(g, &from, &size, inferred);
   if (inferred >= 0)
     TRY(view_infer(g, n, &sides, &size.d[inferred]));
   else
     TRY(shape_equal(g, n, sides.from, sides.to, "element counts of the tensor and its view"));
-  return shape_result(g, n, 0, value_dtype(g, self), &size);
+  return shape_result_dims(g, n, &size);
 }
 
 /* Static shapes only: without a kernel there is nothing that could set sizes while running. */
 Status shape_view_dtype(Graph *g, NodeId n) {
-  ValueId self;
   DType dtype;
-  TRY(arg_tensor(g, n, 0, &self));
+  ValueId self = node_value(g, n, 0);
   TRY(arg_dtype(g, n, 1, value_dtype(g, self), &dtype));
   if (dtype_size(dtype) == 0 || dtype_size(dtype) != dtype_size(value_dtype(g, self)))
     return bad_dtype(g, n, "elements of %s cannot be seen as %s", dtype_name(value_dtype(g, self)),
@@ -127,10 +124,8 @@ Status shape_view_dtype(Graph *g, NodeId n) {
 /* Drops the listed dims of size 1. torch keeps a listed dim of another size; a symbolic one is
  * assumed to be 1, as ONNX has it. */
 Status shape_squeeze_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t set;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims in = value_dims(g, self), out = {0};
+  Dims in = operand_dims(g, n, 0), out = {0};
   TRY(shape_axes(g, n, 1, in.rank, false, &set));
   for (uint32_t i = 0; i < in.rank; i++) {
     bool drop = (set >> i & 1) && sym_known_eq(&g->syms, in.d[i], 1) != 0;
@@ -139,30 +134,26 @@ Status shape_squeeze_copy(Graph *g, NodeId n) {
     else
       out.d[out.rank++] = in.d[i];
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_unsqueeze_copy(Graph *g, NodeId n) {
-  ValueId self;
   uint32_t axis;
-  TRY(arg_tensor(g, n, 0, &self));
-  Dims in = value_dims(g, self), out = {0};
+  Dims in = operand_dims(g, n, 0), out = {0};
   if (in.rank == MAX_RANK)
     return bad_shape(g, n, "the result would have more than %u dimensions", MAX_RANK);
   TRY(arg_axis(g, n, 1, in.rank + 1, &axis));
   for (uint32_t i = 0; i <= in.rank; i++)
     out.d[out.rank++] = i == axis ? 1 : in.d[i < axis ? i : i - 1];
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 /* --- expand and repeat --- */
 
 Status shape_expand_copy(Graph *g, NodeId n) {
-  ValueId self;
   IntList size;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &size));
-  Dims in = value_dims(g, self);
+  Dims in = operand_dims(g, n, 0);
   if (size.count > MAX_RANK || size.count < in.rank)
     return bad_arg(g, n, "%u sizes for a tensor of rank %u", size.count, in.rank);
   Dims out = dims_make(size.v, size.count);
@@ -175,15 +166,13 @@ Status shape_expand_copy(Graph *g, NodeId n) {
     else if (i >= lead && in.d[i - lead] != 1)
       TRY(shape_equal(g, n, in.d[i - lead], out.d[i], "a dimension and the size to expand it to"));
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 Status shape_repeat(Graph *g, NodeId n) {
-  ValueId self;
   IntList repeats;
-  TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &repeats));
-  Dims in = value_dims(g, self);
+  Dims in = operand_dims(g, n, 0);
   if (repeats.count > MAX_RANK || repeats.count < in.rank)
     return bad_arg(g, n, "%u repeats for a tensor of rank %u", repeats.count, in.rank);
   Dims out = dims_make(repeats.v, repeats.count);
@@ -194,7 +183,7 @@ Status shape_repeat(Graph *g, NodeId n) {
     if (i >= lead)
       out.d[i] = sym_mul(&g->syms, out.d[i], in.d[i - lead]);
   }
-  return shape_result(g, n, 0, value_dtype(g, self), &out);
+  return shape_result_dims(g, n, &out);
 }
 
 /* --- what the runtime's kernels refuse --- */
@@ -226,8 +215,7 @@ const char *check_expand(const Graph *g, NodeId n, Arena *arena) {
 /* --- kernels --- */
 
 Status kern_expand_copy(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, self));
   Tensor *out = k->results[0];
   if (self->rank > out->rank)
@@ -245,8 +233,7 @@ Status kern_expand_copy(Kernel *k) {
 
 /* Result dim i is walked as two: which copy, and where in it. */
 Status kern_repeat(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
+  const Tensor *self = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, self));
   Tensor *out = k->results[0];
   if (self->rank > out->rank)

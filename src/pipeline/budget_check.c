@@ -133,11 +133,9 @@ typedef struct KernelUses {
 
 static int most_calls(const void *a, const void *b) {
   const KernelUse *x = a, *y = b;
-  if (x->calls != y->calls)
-    return x->calls > y->calls ? -1 : 1;
-  if (x->method != y->method)
-    return x->method < y->method ? -1 : 1;
-  return x->instruction < y->instruction ? -1 : x->instruction > y->instruction;
+  int order = ORDER(y->calls, x->calls);
+  order = order ? order : ORDER(x->method, y->method);
+  return order ? order : ORDER(x->instruction, y->instruction);
 }
 
 static void count_method(const Check *c, uint32_t method, bool computing, KeyMap *known,

@@ -347,7 +347,7 @@ static Status replace_input(Deriver *x, uint32_t position, Role role) {
     made = build(&x->start, OP_FULL, A_INTS(dims, t.rank), A_INT(1), A_DTYPE(t.dtype));
   } else {
     made = build_cast(&x->start, x->indices, (DType)t.dtype);
-    made = x->start.status == STATUS_OK ? build_view(&x->start, made, dims, t.rank) : 0;
+    made = build_view(&x->start, made, dims, t.rank);
   }
   TRY(x->start.status);
   graph_replace_uses(g, in, made);
@@ -402,7 +402,7 @@ static Status make_cache(Deriver *x, uint32_t position) {
   ValueId at[MAX_RANK] = {0};
   at[axis] = x->indices;
   ValueId written = build(&b, OP_INDEX_PUT_, A_VAL(state), A_VALS(at, axis + 1), A_VAL(rows));
-  ValueId all = b.status == STATUS_OK ? build_slice(&b, written, axis, 0, end_of(x), 1) : 0;
+  ValueId all = build_slice(&b, written, axis, 0, end_of(x), 1);
   TRY(b.status);
   graph_replace_uses(g, present, all);
   graph_remove_node(g, cat);

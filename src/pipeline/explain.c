@@ -131,11 +131,9 @@ static void say_left(const Telling *t, const NodeFact *n) {
 /* Most work first, then most nodes. */
 static int compare_rules(const void *a, const void *b) {
   const RuleCount *const *x = a, *const *y = b;
-  if ((*x)->work != (*y)->work)
-    return (*x)->work < (*y)->work ? 1 : -1;
-  if ((*x)->nodes != (*y)->nodes)
-    return (*x)->nodes < (*y)->nodes ? 1 : -1;
-  return strcmp((*x)->first->rule, (*y)->first->rule);
+  int order = ORDER((*y)->work, (*x)->work);
+  order = order ? order : ORDER((*y)->nodes, (*x)->nodes);
+  return order ? order : strcmp((*x)->first->rule, (*y)->first->rule);
 }
 
 static void note_rule(Diag *diag, uint64_t work, const RuleCount *r) {

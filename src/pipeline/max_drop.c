@@ -50,9 +50,8 @@ static Status run_passes(Search *r, const char *const *names, size_t count) {
 
 static int compare_own(const void *a, const void *b) {
   const Candidate *x = a, *y = b;
-  if (x->own != y->own)
-    return x->own < y->own ? -1 : 1;
-  return x->node < y->node ? -1 : x->node > y->node;
+  int order = ORDER(x->own, y->own);
+  return order ? order : ORDER(x->node, y->node);
 }
 
 static void list_candidates(Search *r, const Compare *c, const NodeId *nodes) {

@@ -60,9 +60,8 @@ static double damage(const QuantizeError *e) {
 static int compare_rows(const void *a, const void *b) {
   const QuantizeError *x = a, *y = b;
   double dx = damage(x), dy = damage(y);
-  if (dx != dy)
-    return dx < dy ? -1 : 1;
-  return x->order < y->order ? -1 : x->order > y->order;
+  int order = ORDER(dx, dy);
+  return order ? order : ORDER(x->order, y->order);
 }
 
 /* Pairs that are outputs come last, one for each output of floats. */

@@ -16,11 +16,9 @@ static RuleGroup *group_of(RuleGroups *groups, const Refusal *r) {
 
 static int compare_groups(const void *a, const void *b) {
   const RuleGroup *x = a, *y = b;
-  if (x->work != y->work)
-    return x->work < y->work ? 1 : -1;
-  if (x->count != y->count)
-    return x->count < y->count ? 1 : -1;
-  return x->head < y->head ? -1 : x->head > y->head;
+  int order = ORDER(y->work, x->work);
+  order = order ? order : ORDER(y->count, x->count);
+  return order ? order : ORDER(x->head, y->head);
 }
 
 static void add(RuleGroups *groups, const NodeFact *n, uint32_t number) {

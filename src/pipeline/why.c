@@ -116,9 +116,8 @@ bool why_tells(const Why *w, const Carrier *c) { return !c->equal || !w->has_own
 /* In the order of the backends, and of the nodes that each tells of. */
 static int compare_facts(const void *a, const void *b) {
   const WhyFact *x = a, *y = b;
-  if (x->order != y->order)
-    return x->order < y->order ? -1 : 1;
-  return (x->node > y->node) - (x->node < y->node);
+  int order = ORDER(x->order, y->order);
+  return order ? order : ORDER(x->node, y->node);
 }
 
 static void add_fact(Why *w, uint32_t backend, const NodeFact *n) {
@@ -248,9 +247,8 @@ static void add_change(Why *w, WhyChange change) {
 
 static int compare_changes(const void *a, const void *b) {
   const WhyChange *x = a, *y = b;
-  if (x->run != y->run)
-    return x->run < y->run ? -1 : 1;
-  return x->order < y->order ? -1 : x->order > y->order;
+  int order = ORDER(x->run, y->run);
+  return order ? order : ORDER(x->order, y->order);
 }
 
 /* A rule that changed a carrier in place. */
@@ -261,7 +259,7 @@ typedef struct Edit {
 
 static int compare_edits(const void *a, const void *b) {
   const Edit *x = a, *y = b;
-  return x->event < y->event ? -1 : x->event > y->event;
+  return ORDER(x->event, y->event);
 }
 
 static void find_edits(Why *w) {

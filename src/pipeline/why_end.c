@@ -249,9 +249,8 @@ static int compare_ends(const void *a, const void *b) {
   const WhyEnd *x = a, *y = b;
   if (!x->node != !y->node)
     return x->node ? 1 : -1;
-  if (x->instruction != y->instruction)
-    return x->instruction < y->instruction ? -1 : 1;
-  return x->node < y->node ? -1 : x->node > y->node;
+  int order = ORDER(x->instruction, y->instruction);
+  return order ? order : ORDER(x->node, y->node);
 }
 
 void why_find_ends(Why *w) {

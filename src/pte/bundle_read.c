@@ -41,21 +41,6 @@ bool bundle_is_file(const char *path) {
   return is;
 }
 
-/* Whether the dim order names each dim once, and the sizes make a number of bytes. */
-static bool tensor_fits(BundledValue *v) {
-  uint32_t seen = 0;
-  v->bytes = pte_dtype_size(v->dtype);
-  bool good = v->bytes != 0;
-  for (uint32_t i = 0; i < v->rank && good; i++) {
-    uint8_t dim = v->dim_order[i];
-    good = v->sizes[i] >= 0 && dim < v->rank && !(seen >> dim & 1) &&
-           mul_u64(v->bytes, (uint64_t)v->sizes[i], &v->bytes);
-    if (good)
-      seen |= 1u << dim;
-  }
-  return good;
-}
-
 static Status read_tensor(BundleReader *r, FbTable t, BundledValue *v) {
   FbVector sizes = fb_vector(t, BUNDLED_SIZES, 4), order = fb_vector(t, BUNDLED_DIM_ORDER, 1),
            data = fb_vector(t, BUNDLED_DATA, 1);
@@ -70,7 +55,8 @@ static Status read_tensor(BundleReader *r, FbTable t, BundledValue *v) {
   v->data = r->fb.data + data.at;
   for (uint32_t i = 0; i < sizes.count; i++)
     v->sizes[i] = fb_item_i32(sizes, i);
-  if (!tensor_fits(v) || v->bytes > data.count)
+  if (!pte_tensor_bytes(v->dtype, v->rank, v->sizes, v->dim_order, &v->bytes) ||
+      v->bytes > data.count)
     return bundle_error(r, "a tensor has sizes that its %u bytes cannot be", data.count);
   return STATUS_OK;
 }

@@ -243,8 +243,8 @@ static void json_file(JsonWriter *w, const PteProgram *p) {
     json_open_object(w);
     json_named_uint(w, "offset", p->segments[i].offset);
     json_named_uint(w, "bytes", p->segments[i].size);
-    json_named_bool(w, "constants", i == p->constant_segment);
-    json_named_bool(w, "states", i == p->initial_segment);
+    json_named_bool(w, "constants", i == p->constants.segment);
+    json_named_bool(w, "states", i == p->initial.segment);
     json_close_object(w);
   }
   json_close_array(w);

@@ -7,7 +7,7 @@
 
 ProgramFigures program_figures(const PteProgram *p, Arena *arena) {
   ProgramFigures f = {0};
-  Bitset seen = bitset_make(arena, p->constant_count);
+  Bitset seen = bitset_make(arena, p->constants.count);
   for (uint32_t i = 0; i < p->method_count; i++) {
     for (uint32_t k = 0; k < p->methods[i].value_count; k++) {
       const PteValue *v = &p->methods[i].values[k];
@@ -32,10 +32,9 @@ typedef struct Counted {
 
 static int compare_counted(const void *a, const void *b) {
   const Counted *x = a, *y = b;
-  if (x->calls != y->calls)
-    return x->calls > y->calls ? -1 : 1;
-  int order = text_compare(x->name, y->name);
-  return order ? order : x->index < y->index ? -1 : 1;
+  int order = ORDER(y->calls, x->calls);
+  order = order ? order : text_compare(x->name, y->name);
+  return order ? order : ORDER(x->index, y->index);
 }
 
 MethodFigures method_figures(const PteMethod *m, Arena *arena) {

@@ -267,8 +267,8 @@ static void text_segments(StrBuf *out, const PteProgram *p) {
     strbuf_printf(out, "segment %u: %llu bytes at %llu%s\n", i,
                   (unsigned long long)p->segments[i].size,
                   (unsigned long long)p->segments[i].offset,
-                  i == p->constant_segment  ? " (constants)"
-                  : i == p->initial_segment ? " (states)"
+                  i == p->constants.segment ? " (constants)"
+                  : i == p->initial.segment ? " (states)"
                                             : "");
   for (uint32_t i = 0; i < p->named_data_count; i++) {
     strbuf_append(out, SV("named data: '"));

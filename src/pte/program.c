@@ -118,7 +118,7 @@ static Status read_header(PteProgram *p, uint64_t *base) {
 
 static void decode_segments(Decoder *d, FbVector v, uint64_t base) {
   PteProgram *p = d->p;
-  p->segment_count = v.count;
+  p->segment_count = p->constants.segment = p->initial.segment = v.count;
   p->segments = ARENA_ARRAY(&p->arena, PteSegment, v.count);
   for (uint32_t i = 0; i < v.count; i++) {
     FbTable t = fb_item_table(v, i);
@@ -137,52 +137,40 @@ static void decode_segments(Decoder *d, FbVector v, uint64_t base) {
   }
 }
 
-static void decode_constants(Decoder *d, FbTable t) {
-  PteProgram *p = d->p;
+/* Offsets in a segment, which matters when there are `least` of them or more. */
+static void decode_contents(Decoder *d, FbTable t, const char *what, uint32_t least,
+                            PteContents *contents) {
   FbVector v = fb_vector(t, SUBSEGMENT_OFFSETS, 8);
-  if (v.count == 0 && !d->reader.fault) {
+  uint32_t segment = fb_u32(t, SUBSEGMENT_INDEX, 0), segments = d->p->segment_count;
+  if (!decode_charge(d, v.count))
+    return;
+  contents->count = v.count;
+  contents->offsets = ARENA_ARRAY(&d->p->arena, uint64_t, v.count);
+  for (uint32_t i = 0; i < v.count; i++)
+    contents->offsets[i] = fb_item_u64(v, i);
+  if (v.count < least)
+    return;
+  if (segment >= segments)
+    decode_error(d, DIAG_PTE_RANGE, "the %s are in segment %u, and there are %u", what, segment,
+                 segments);
+  else
+    contents->segment = segment;
+}
+
+/* Place 0 means: no constant. */
+static void decode_constants(Decoder *d, FbTable t) {
+  if (fb_vector(t, SUBSEGMENT_OFFSETS, 8).count == 0 && !d->reader.fault)
     decode_error(d, DIAG_PTE_FIELD,
                  "constant_segment has no offsets: the runtime takes the program for one of an "
                  "older format");
-    return;
-  }
-  if (!decode_charge(d, v.count))
-    return;
-  p->constant_count = v.count;
-  p->constant_offsets = ARENA_ARRAY(&p->arena, uint64_t, v.count);
-  for (uint32_t i = 0; i < v.count; i++)
-    p->constant_offsets[i] = fb_item_u64(v, i);
-  p->constant_segment = p->segment_count;
-  uint32_t segment = fb_u32(t, SUBSEGMENT_INDEX, 0);
-  if (v.count <= 1)
-    return;
-  if (segment >= p->segment_count)
-    decode_error(d, DIAG_PTE_RANGE, "the constants are in segment %u, and there are %u", segment,
-                 p->segment_count);
   else
-    p->constant_segment = segment;
+    decode_contents(d, t, "constants", 2, &d->p->constants);
 }
 
 /* The runtime reads the first of them only. */
 static void decode_initial(Decoder *d, FbVector tables) {
-  PteProgram *p = d->p;
-  p->initial_segment = p->segment_count;
-  if (tables.count == 0)
-    return;
-  FbTable t = fb_item_table(tables, 0);
-  FbVector v = fb_vector(t, SUBSEGMENT_OFFSETS, 8);
-  uint32_t segment = fb_u32(t, SUBSEGMENT_INDEX, 0);
-  if (!decode_charge(d, v.count))
-    return;
-  p->initial_count = v.count;
-  p->initial_offsets = ARENA_ARRAY(&p->arena, uint64_t, v.count);
-  for (uint32_t i = 0; i < v.count; i++)
-    p->initial_offsets[i] = fb_item_u64(v, i);
-  if (segment >= p->segment_count)
-    decode_error(d, DIAG_PTE_RANGE, "the contents of states are in segment %u, and there are %u",
-                 segment, p->segment_count);
-  else
-    p->initial_segment = segment;
+  if (tables.count)
+    decode_contents(d, fb_item_table(tables, 0), "contents of states", 0, &d->p->initial);
 }
 
 static void decode_named_data(Decoder *d, FbVector v) {
@@ -294,9 +282,8 @@ void pte_program_close(PteProgram *p) {
 }
 
 const uint8_t *pte_tensor_data(const PteProgram *p, const PteTensor *t) {
-  uint32_t segment = pte_is_constant(t) ? p->constant_segment : p->initial_segment;
-  const uint64_t *offsets = pte_is_constant(t) ? p->constant_offsets : p->initial_offsets;
-  return p->file.data + p->segments[segment].offset + offsets[t->data];
+  const PteContents *contents = pte_is_constant(t) ? &p->constants : &p->initial;
+  return p->file.data + p->segments[contents->segment].offset + contents->offsets[t->data];
 }
 
 /* ExecuTorch's ScalarType (runtime/core/portable_type/scalar_type.h). */
@@ -314,6 +301,20 @@ static const struct {
 unsigned pte_dtype_size(uint8_t dtype) {
   return dtype < COUNT_OF(scalar_types) ? scalar_types[dtype].size : 0;
 }
+
+bool pte_tensor_bytes(uint8_t dtype, uint8_t rank, const int32_t *sizes, const uint8_t *dim_order,
+                      uint64_t *bytes) {
+  uint32_t seen = 0;
+  *bytes = pte_dtype_size(dtype);
+  for (uint32_t i = 0; i < rank; i++) {
+    if (sizes[i] < 0 || dim_order[i] >= rank || (seen >> dim_order[i] & 1) ||
+        !mul_u64(*bytes, (uint64_t)sizes[i], bytes))
+      return false;
+    seen |= 1u << dim_order[i];
+  }
+  return pte_dtype_size(dtype) != 0;
+}
+
 const char *pte_dtype_name(uint8_t dtype) {
   return dtype < COUNT_OF(scalar_types) ? scalar_types[dtype].name : "?";
 }

@@ -97,6 +97,13 @@ typedef struct PteSegment {
   uint64_t offset, size; /* offset from the start of the file */
 } PteSegment;
 
+/* Where the contents of tensors are. */
+typedef struct PteContents {
+  uint32_t segment;  /* index; segment_count when there are none */
+  uint64_t *offsets; /* in the segment, by data_buffer_idx; [0] unused */
+  uint32_t count;
+} PteContents;
+
 typedef struct PteProgram {
   Arena arena;
   MappedFile file;
@@ -108,12 +115,7 @@ typedef struct PteProgram {
   bool has_header;
   PteSegment *segments;
   uint32_t segment_count;
-  uint32_t constant_segment;  /* index; segment_count when there are no constants */
-  uint64_t *constant_offsets; /* in the segment, by data_buffer_idx; [0] unused */
-  uint32_t constant_count;
-  uint32_t initial_segment; /* of the first contents of states; segment_count when there are none */
-  uint64_t *initial_offsets; /* in it, by data_buffer_idx; [0] unused */
-  uint32_t initial_count;
+  PteContents constants, initial; /* initial: first contents of states */
   PteMethod *methods;
   uint32_t method_count;
   StrView *named_data;      /* keys */
@@ -142,6 +144,11 @@ static inline DiagPlace pte_place(const PteProgram *p) {
 /* Element size of any scalar type number 0..29, including those that DType lacks; its name ("f32",
  * "qint8"). */
 unsigned pte_dtype_size(uint8_t dtype);
+/* The bytes of a tensor; false when they are too many, or the dim order does not name each dim
+ * once.
+ */
+bool pte_tensor_bytes(uint8_t dtype, uint8_t rank, const int32_t *sizes, const uint8_t *dim_order,
+                      uint64_t *bytes);
 const char *pte_dtype_name(uint8_t dtype);
 /* Whether a DType of that number exists. */
 bool pte_dtype_known(uint8_t dtype);

@@ -54,11 +54,10 @@ static void check_place(Decoder *d, const PteMethod *m, const PteTensor *t, uint
   if (!t->data || t->external)
     return;
   bool constant = pte_is_constant(t);
-  uint32_t count = constant ? p->constant_count : p->initial_count;
-  uint32_t segment = constant ? p->constant_segment : p->initial_segment;
-  const uint64_t *offsets = constant ? p->constant_offsets : p->initial_offsets;
-  if (t->data >= count || segment >= p->segment_count ||
-      !add_u64(offsets[t->data], t->bytes, &end) || end > p->segments[segment].size)
+  const PteContents *contents = constant ? &p->constants : &p->initial;
+  if (t->data >= contents->count || contents->segment >= p->segment_count ||
+      !add_u64(contents->offsets[t->data], t->bytes, &end) ||
+      end > p->segments[contents->segment].size)
     decode_error(d, DIAG_PTE_RANGE,
                  "value %u has the data %u, which does not lie in the %s segment", index, t->data,
                  constant ? "constant" : "mutable data");

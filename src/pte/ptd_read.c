@@ -68,20 +68,6 @@ static Status read_segments(PtdReader *r, FbVector v) {
   return STATUS_OK;
 }
 
-/* The bytes that the sizes of a tensor make; false when they are not possible. */
-static bool tensor_bytes(const PtdEntry *e, uint64_t *bytes) {
-  uint32_t seen = 0;
-  *bytes = pte_dtype_size(e->dtype);
-  bool good = *bytes != 0;
-  for (uint32_t i = 0; i < e->rank && good; i++) {
-    good = e->sizes[i] >= 0 && e->dim_order[i] < e->rank && !(seen >> e->dim_order[i] & 1) &&
-           mul_u64(*bytes, (uint64_t)e->sizes[i], bytes);
-    if (good)
-      seen |= 1u << e->dim_order[i];
-  }
-  return good;
-}
-
 static Status read_layout(PtdReader *r, FbTable t, PtdEntry *e, uint32_t index) {
   FbVector sizes = fb_vector(t, LAYOUT_SIZES, 4), order = fb_vector(t, LAYOUT_DIM_ORDER, 1);
   uint64_t bytes;
@@ -97,7 +83,7 @@ static Status read_layout(PtdReader *r, FbTable t, PtdEntry *e, uint32_t index) 
     e->sizes[i] = fb_item_i32(sizes, i);
     e->dim_order[i] = fb_item_u8(order, i);
   }
-  if (!tensor_bytes(e, &bytes) || bytes > e->size)
+  if (!pte_tensor_bytes(e->dtype, e->rank, e->sizes, e->dim_order, &bytes) || bytes > e->size)
     return ptd_error(r, "entry %u has sizes that its %llu bytes cannot be", index,
                      (unsigned long long)e->size);
   return STATUS_OK;

@@ -185,7 +185,7 @@ static void add_constant(Filler *f, const PteValue *v) {
 
 /* Each index of data, and each name of data in another file, once. */
 static void add_constants(Filler *f) {
-  Bitset seen = bitset_make(f->arena, f->p->constant_count);
+  Bitset seen = bitset_make(f->arena, f->p->constants.count);
   KeyMap names = keymap_make(f->arena, f->sheet->seed);
   for (uint32_t i = 0; i < f->p->method_count; i++)
     for (uint32_t k = 0; k < f->p->methods[i].value_count; k++) {

@@ -176,8 +176,8 @@ static void add_named_data(Sizer *s, DataUsers *users) {
 static void add_segments(Sizer *s) {
   const PteProgram *p = s->p;
   Bitset named = bitset_make(s->arena, p->segment_count + 1);
-  bitset_add(&named, p->constant_segment);
-  bitset_add(&named, p->initial_segment);
+  bitset_add(&named, p->constants.segment);
+  bitset_add(&named, p->initial.segment);
   for (uint32_t i = 0; i < p->named_data_count; i++)
     bitset_add(&named, p->named_segments[i]);
   for (uint32_t i = 0; i < p->segment_count; i++)
@@ -191,16 +191,12 @@ static void add_segments(Sizer *s) {
 /* At one place the larger first, then in the order of kinds. */
 static int compare_places(const void *a, const void *b) {
   const PtePart *x = a, *y = b;
-  if (x->offset != y->offset)
-    return x->offset < y->offset ? -1 : 1;
-  if (x->bytes != y->bytes)
-    return x->bytes > y->bytes ? -1 : 1;
-  if (x->kind != y->kind)
-    return x->kind < y->kind ? -1 : 1;
-  if (x->method != y->method)
-    return x->method < y->method ? -1 : 1;
-  int layers = text_compare(x->layer, y->layer);
-  return layers ? layers : text_compare(x->what, y->what);
+  int order = ORDER(x->offset, y->offset);
+  order = order ? order : ORDER(y->bytes, x->bytes);
+  order = order ? order : ORDER(x->kind, y->kind);
+  order = order ? order : ORDER(x->method, y->method);
+  order = order ? order : text_compare(x->layer, y->layer);
+  return order ? order : text_compare(x->what, y->what);
 }
 
 /* What lies between parts: tables of the program, or padding. */
@@ -238,24 +234,21 @@ static void cut_parts(Sizer *s) {
 }
 
 static int compare_owners(const PtePart *x, const PtePart *y) {
-  if (x->kind != y->kind)
-    return x->kind < y->kind ? -1 : 1;
-  if (x->method != y->method)
-    return x->method < y->method ? -1 : 1;
-  return text_compare(x->layer, y->layer);
+  int order = ORDER(x->kind, y->kind);
+  order = order ? order : ORDER(x->method, y->method);
+  return order ? order : text_compare(x->layer, y->layer);
 }
 
 static int compare_parts(const void *a, const void *b) {
   const PtePart *x = a, *y = b;
   int order = compare_owners(x, y);
-  return order ? order : (x->offset > y->offset) - (x->offset < y->offset);
+  return order ? order : ORDER(x->offset, y->offset);
 }
 
 static int compare_layers(const void *a, const void *b) {
   const PteLayer *x = a, *y = b;
-  if (x->bytes != y->bytes)
-    return x->bytes > y->bytes ? -1 : 1;
-  return (x->parts > y->parts) - (x->parts < y->parts);
+  int order = ORDER(y->bytes, x->bytes);
+  return order ? order : ORDER(x->parts, y->parts);
 }
 
 static void group_parts(Sizer *s, PteSize *size) {
@@ -297,11 +290,9 @@ static uint64_t external_bytes(const Sizer *s) {
 
 static int compare_live(const void *a, const void *b) {
   const PteLive *x = a, *y = b;
-  if (x->bytes != y->bytes)
-    return x->bytes > y->bytes ? -1 : 1;
-  if (x->offset != y->offset)
-    return x->offset < y->offset ? -1 : 1;
-  return text_compare(x->name, y->name);
+  int order = ORDER(y->bytes, x->bytes);
+  order = order ? order : ORDER(x->offset, y->offset);
+  return order ? order : text_compare(x->name, y->name);
 }
 
 /* spans: those of the arena, in order of place. An input that is only read through a view has ended

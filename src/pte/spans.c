@@ -57,13 +57,10 @@ static uint32_t read_count(const PteMethod *m, const PteInstruction *call) {
 
 static int compare_spans(const void *a, const void *b) {
   const PteSpan *x = a, *y = b;
-  if (x->arena != y->arena)
-    return x->arena < y->arena ? -1 : 1;
-  if (x->offset != y->offset)
-    return x->offset < y->offset ? -1 : 1;
-  if (x->begin != y->begin)
-    return x->begin < y->begin ? -1 : 1;
-  return x->end < y->end ? -1 : x->end > y->end;
+  int order = ORDER(x->arena, y->arena);
+  order = order ? order : ORDER(x->offset, y->offset);
+  order = order ? order : ORDER(x->begin, y->begin);
+  return order ? order : ORDER(x->end, y->end);
 }
 
 /* A span that begins or has ended: what it adds to the bytes in use, modulo 2^64. */
@@ -74,7 +71,7 @@ typedef struct Change {
 
 static int compare_changes(const void *a, const void *b) {
   const Change *x = a, *y = b;
-  return (x->at > y->at) - (x->at < y->at);
+  return ORDER(x->at, y->at);
 }
 
 PtePeak spans_peak(const PteSpan *spans, uint32_t count, Arena *arena) {

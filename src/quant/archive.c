@@ -180,13 +180,13 @@ static Status read_entries(Archive *a, const Directory *d, DiagSink *sink) {
 static int by_position(const void *a, const void *b) {
   uint64_t x = (*(const ArchiveEntry *const *)a)->header,
            y = (*(const ArchiveEntry *const *)b)->header;
-  return (x > y) - (x < y);
+  return ORDER(x, y);
 }
 
 static int by_name(const void *a, const void *b) {
   StrView x = (*(const ArchiveEntry *const *)a)->name, y = (*(const ArchiveEntry *const *)b)->name;
   int order = memcmp(x.data, y.data, x.size < y.size ? x.size : y.size);
-  return order ? order : (x.size > y.size) - (x.size < y.size);
+  return order ? order : ORDER(x.size, y.size);
 }
 
 /* No two entries share bytes of the file, or a name. */

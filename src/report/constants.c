@@ -18,7 +18,7 @@ static int compare_data(const void *a, const void *b) {
   const ReportUser *x = *(const ReportUser *const *)a, *y = *(const ReportUser *const *)b;
   if (x->data != y->data)
     return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return ORDER(x, y);
 }
 
 /* Who used a constant while the graph still had its nodes: delegates took them since. */

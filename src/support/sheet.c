@@ -21,18 +21,16 @@ void sheet_add(Sheet *s, Fact fact) {
 }
 
 static int compare_keys(const Fact *x, const Fact *y) {
-  if (x->section != y->section)
-    return x->section < y->section ? -1 : 1;
-  int order = text_compare(x->method, y->method);
-  if (order == 0)
-    order = text_compare(x->name, y->name);
-  return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
+  int order = ORDER(x->section, y->section);
+  order = order ? order : text_compare(x->method, y->method);
+  order = order ? order : text_compare(x->name, y->name);
+  return order ? order : ORDER(x->kind, y->kind);
 }
 
 static int by_key(const void *a, const void *b) {
   const Fact *x = *(const Fact *const *)a, *y = *(const Fact *const *)b;
   int order = compare_keys(x, y);
-  return order ? order : (x > y) - (x < y);
+  return order ? order : ORDER(x, y);
 }
 
 static const Fact **sorted(const Sheet *s, Arena *arena) {
@@ -68,11 +66,9 @@ static bool differs(const FactChange *c) {
 static int by_place(const void *a, const void *b) {
   const FactChange *x = a, *y = b;
   const Fact *left = x->before ? x->before : x->after, *right = y->before ? y->before : y->after;
-  if (left->section != right->section)
-    return left->section < right->section ? -1 : 1;
-  if (!x->before != !y->before)
-    return x->before ? -1 : 1;
-  return (left > right) - (left < right);
+  int order = ORDER(left->section, right->section);
+  order = order ? order : ORDER(!x->before, !y->before);
+  return order ? order : ORDER(left, right);
 }
 
 /* Whether there is more than one method to tell apart. */

@@ -47,7 +47,7 @@ static StrView lower(StrView text, char buffer[TEXT_MAX]) {
 int text_compare(StrView a, StrView b) {
   size_t shorter = a.size < b.size ? a.size : b.size;
   int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
+  return order ? order : ORDER(a.size, b.size);
 }
 
 int text_nearest(StrView word, const char *const *candidates, size_t count) {

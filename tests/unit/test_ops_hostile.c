@@ -223,7 +223,7 @@ static void one_round(OpId op, uint64_t *state, Tally *tally) {
   f.ctx.fault.text[0] = '\0';
   NodeId n = graph_add_node(f.g, 0, op, args, schema->arg_count,
                             schema->result_list ? 0 : schema->result_count, 0);
-  Status status = op_row(op)->shape(f.g, n);
+  Status status = shape_infer(f.g, n);
   if (status != STATUS_OK) {
     if (!f.ctx.fault.text[0])
       fail_msg("%s refuses without a message", op_row(op)->id);
@@ -274,7 +274,7 @@ static Tensor *tame_results(OpsFixture *f, OpId op, uint64_t *state, DType dtype
     args[i] = schema->args[i].type == ST_DTYPE ? A_NONE : random_arg(&r, &schema->args[i]);
   NodeId n = graph_add_node(f->g, 0, op, args, schema->arg_count,
                             schema->result_list ? 0 : schema->result_count, 0);
-  bool fine = op_row(op)->shape(f->g, n) == STATUS_OK && small_results(f->g, n);
+  bool fine = shape_infer(f->g, n) == STATUS_OK && small_results(f->g, n);
   *count = node_cget(f->g, n)->result_count; /* the rule makes those of a list */
   Tensor *results = ARENA_ARRAY(&f->arena, Tensor, *count + 1);
   fine = fine && interp_eval_const_node(f->g, n, &f->arena, results, &f->capture.sink) == STATUS_OK;

@@ -305,10 +305,10 @@ static void test_layer_norm_of_programs(void **state) {
               .sink = &f->capture.sink,
               .place = DIAG_NOWHERE};
   const double right = 0.002 / sqrt(0.002 * 0.002 + 1e-5);
-  assert_int_equal(op_row(k.op)->kernel(&k), STATUS_OK);
+  assert_int_equal(kernel_run(&k), STATUS_OK);
   assert_true(fabs((double)y[1] - right) < 1e-5);
   k.as_runtime = true;
-  assert_int_equal(op_row(k.op)->kernel(&k), STATUS_OK);
+  assert_int_equal(kernel_run(&k), STATUS_OK);
   assert_true(fabs((double)y[1] - right) > 1e-4);
 }
 
@@ -320,7 +320,7 @@ static Status run_prim(OpsFixture *f, OpId op, const KernelArg *args, uint32_t c
               .scratch = &f->arena,
               .sink = &f->capture.sink,
               .place = DIAG_NOWHERE};
-  Status status = op_row(op)->kernel(&k);
+  Status status = kernel_run(&k);
   *result = k.scalar_result;
   return status;
 }
@@ -386,7 +386,7 @@ static void test_copy_index_and_random(void **state) {
                 .result_count = 1,
                 .scratch = &f->arena,
                 .sink = &f->capture.sink};
-    assert_int_equal(op_row(ops[i])->kernel(&k), STATUS_OK);
+    assert_int_equal(kernel_run(&k), STATUS_OK);
     double sum = 0, squares = 0;
     for (uint32_t n = 0; n < 4000; n++) {
       sum += (double)data[n];

@@ -104,7 +104,7 @@ static void test_at_run_time(void **state) {
   check_built(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, x, rows, row_zeros), DTYPE_I8, DIMS(2, 3));
   check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, x, wide, row_zeros), "rows of a parameter");
   check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, x, s, row_zeros), "'scales' is f32 of rank 0");
-  check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, s, s, z), "of rank 0");
+  check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, s, s, z), "a number has no rows");
 #undef QUANTIZE
   ValueId chosen = build(&f->b, OP_CHOOSE_QPARAMS_PER_TOKEN, A_VAL(x), A_DTYPE(DTYPE_I8));
   check_built(f, chosen, DTYPE_F32, DIMS(2, 1));

@@ -142,10 +142,10 @@ static void test_constants_are_shared(void **state) {
   assert_int_equal(pte_program_open(&p, f->ctx.sink, f->path), STATUS_OK);
   assert_true(p.has_header);
   /* "no constant", the six floats once for three tensors, the three floats, the empty one */
-  assert_int_equal(p.constant_count, 4);
+  assert_int_equal(p.constants.count, 4);
   assert_int_equal(p.segments[0].offset % 128, 0);
-  for (uint32_t i = 1; i < p.constant_count; i++)
-    assert_int_equal(p.constant_offsets[i] % 16, 0);
+  for (uint32_t i = 1; i < p.constants.count; i++)
+    assert_int_equal(p.constants.offsets[i] % 16, 0);
   assert_int_equal(p.methods[0].operator_count, 5); /* add is called twice, and there once */
   assert_int_equal(p.methods[0].instruction_count, 6);
   pte_program_close(&p);

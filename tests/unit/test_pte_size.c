@@ -107,8 +107,8 @@ static void test_unknown_data(void **state) {
                   .method_count = 2,
                   .segments = segments,
                   .segment_count = 1,
-                  .constant_segment = 1,
-                  .initial_segment = 1,
+                  .constants.segment = 1,
+                  .initial.segment = 1,
                   .named_data = keys,
                   .named_segments = at,
                   .named_data_count = 1};
@@ -171,8 +171,8 @@ static void test_overlaps(void **state) {
                   .program_size = 150,
                   .segments = segments,
                   .segment_count = 5,
-                  .constant_segment = 5,
-                  .initial_segment = 5,
+                  .constants.segment = 5,
+                  .initial.segment = 5,
                   .named_data = keys,
                   .named_segments = at,
                   .named_data_count = 4};

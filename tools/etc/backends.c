@@ -13,11 +13,8 @@ static void print_backend(const Backend *b, StrBuf *text) {
 }
 
 int cmd_backends(const CommandLine *line) {
-  EtcStatus status = expect_arguments(line, 0, "");
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, 0, ""));
+  TRY(command_line_apply(line));
   StrBuf text = {0};
   const Registry *r = &line->session->registry;
   for (uint32_t i = 0; i < r->backend_count; i++)

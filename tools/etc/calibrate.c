@@ -108,21 +108,15 @@ static EtcStatus run_collect(const CommandLine *line, const char *output) {
   DataSet *set = NULL;
   DataShard shard;
   const char *data;
-  EtcStatus status = need(line, OPT_DATA, "data", &data);
-  if (status == ETC_OK)
-    status = read_shard(line, &shard);
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  if (status != ETC_OK)
-    return status;
+  TRY(need(line, OPT_DATA, "data", &data));
+  TRY(read_shard(line, &shard));
+  TRY(command_line_apply(line));
   /* Better said now than after all samples. */
   AtomicFile probe;
-  status = session_status(atomic_file_open(&probe, &s->arena, &s->sink, output));
-  if (status != ETC_OK)
-    return status;
+  TRY(session_status(atomic_file_open(&probe, &s->arena, &s->sink, output)));
   atomic_file_abandon(&probe);
   progress_start(line);
-  status = load(line, data, &method);
+  EtcStatus status = load(line, data, &method);
   if (status == ETC_OK) {
     manager_enter(&s->manager, STAGE_QUANTIZE);
     s->ctx.model_path = source_name(method->source);
@@ -140,9 +134,7 @@ static EtcStatus run_collect(const CommandLine *line, const char *output) {
 
 int cmd_calibrate(const CommandLine *line) {
   const char *output;
-  EtcStatus status = need(line, OPT_STATS_OUTPUT, "a name for the statistics", &output);
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(need(line, OPT_STATS_OUTPUT, "a name for the statistics", &output));
   return (int)(command_line_has(line, OPT_MERGE) ? run_merge(line, output)
                                                  : run_collect(line, output));
 }

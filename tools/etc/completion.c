@@ -146,9 +146,7 @@ int cmd_completion(const CommandLine *line) {
     const char *shell;
     void (*append)(Session *s, StrBuf *out);
   } scripts[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
-  EtcStatus status = expect_arguments(line, 1, "a shell: bash, zsh or fish");
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, 1, "a shell: bash, zsh or fish"));
   for (size_t i = 0; i < COUNT_OF(scripts); i++) {
     if (strcmp(line->arguments[0], scripts[i].shell) != 0)
       continue;

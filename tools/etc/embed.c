@@ -190,13 +190,10 @@ static void print_summary(const Job *j) {
 
 int cmd_embed(const CommandLine *line) {
   Job job = {.session = line->session};
-  EtcStatus status = expect_arguments(line, 1, "a program");
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  if (status == ETC_OK)
-    status = set_options(&job, line);
-  if (status == ETC_OK)
-    status = session_status(open_input(&job));
+  TRY(expect_arguments(line, 1, "a program"));
+  TRY(command_line_apply(line));
+  TRY(set_options(&job, line));
+  EtcStatus status = session_status(open_input(&job));
   if (status == ETC_OK)
     status = session_status(write_outputs(&job));
   if (status == ETC_OK)

@@ -112,9 +112,7 @@ int cmd_explain(const CommandLine *line) {
   }
   if (line->argument_count == 0)
     return list_all(line);
-  EtcStatus status = expect_arguments(line, 1, "a code");
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, 1, "a code"));
   char *name = arena_strdup(&line->session->arena, sv_from(line->arguments[0]));
   for (char *c = name; *c; c++)
     *c = upper(*c);

@@ -67,9 +67,7 @@ int cmd_help(const CommandLine *line) {
     (markdown ? help_markdown : help_overview)(&text);
     return print_and_release(line, &text);
   }
-  EtcStatus status = expect_arguments(line, markdown ? 0 : 1, markdown ? "" : "a command");
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, markdown ? 0 : 1, markdown ? "" : "a command"));
   const char *name = line->arguments[0];
   CommandId command = command_find(sv_from(name));
   if (command == CMD_COUNT) {

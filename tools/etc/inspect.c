@@ -192,17 +192,13 @@ static EtcStatus inspect_all(const CommandLine *line, StrBuf *out) {
 }
 
 int cmd_inspect(const CommandLine *line) {
-  EtcStatus status = expect_some(line, "a program or a model");
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  if (status == ETC_OK && line->argument_count > 1 && command_line_has(line, OPT_EXTRACT))
-    status =
-        session_usage(line->session, "--extract", "name one program", "--extract is for one file");
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_some(line, "a program or a model"));
+  TRY(command_line_apply(line));
+  if (line->argument_count > 1 && command_line_has(line, OPT_EXTRACT))
+    TRY(session_usage(line->session, "--extract", "name one program", "--extract is for one file"));
   StrBuf text = {0};
   const char *kernels = command_line_value(line, OPT_KERNEL_LIST);
-  status = kernels ? inspect_kernels(line, kernels, &text) : inspect_all(line, &text);
+  EtcStatus status = kernels ? inspect_kernels(line, kernels, &text) : inspect_all(line, &text);
   int printed = print_and_release(line, &text);
   return status != ETC_OK ? (int)status : printed;
 }

@@ -46,9 +46,8 @@ typedef struct OpCount {
 
 static int compare_counts(const void *a, const void *b) {
   const OpCount *x = a, *y = b;
-  if (x->count != y->count)
-    return x->count < y->count ? 1 : -1;
-  return (x->op > y->op) - (x->op < y->op);
+  int order = ORDER(y->count, x->count);
+  return order ? order : ORDER(x->op, y->op);
 }
 
 /* Those that are there, the most frequent ones first; OP_COUNT at most. */

@@ -19,14 +19,15 @@ static void print_summary(const Session *s, const char *output) {
 int cmd_lower(const CommandLine *line) {
   EtcSession *session = line->session;
   const char *output = command_line_value(line, OPT_OUTPUT);
-  EtcStatus status = command_line_apply(line);
-  if (status == ETC_OK && line->argument_count > 1)
-    status =
-        session_usage(line->session, "",
-                      "a program of several models has several methods: --method NAME=MODEL.onnx",
-                      "'etc lower' takes one model; '%s' is another one", line->arguments[1]);
+  TRY(command_line_apply(line));
+  if (line->argument_count > 1)
+    return (int)session_usage(
+        line->session, "",
+        "a program of several models has several methods: --method NAME=MODEL.onnx",
+        "'etc lower' takes one model; '%s' is another one", line->arguments[1]);
+  EtcStatus status = ETC_OK;
   progress_start(line);
-  if (status == ETC_OK && line->argument_count)
+  if (line->argument_count)
     status = etc_session_add_method(session, "forward", line->arguments[0]);
   if (status == ETC_OK)
     status = etc_lower(session, output);

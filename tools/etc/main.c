@@ -143,11 +143,8 @@ static EtcStatus run(Session *s, void *user) {
   CommandLine line = {.session = s, .command = command_find(sv_from(name))};
   if (line.command == CMD_COUNT)
     return unknown_command(s, name);
-  EtcStatus status = command_line_parse(&line, argc - 2, argv + 2);
-  if (status == ETC_OK)
-    status = apply_message_options(&line);
-  if (status != ETC_OK)
-    return status;
+  TRY(command_line_parse(&line, argc - 2, argv + 2));
+  TRY(apply_message_options(&line));
   if (line.help) {
     StrBuf text = {0};
     help_command(line.command, &text);

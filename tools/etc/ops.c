@@ -201,9 +201,7 @@ static void print_json(bool onnx_only, StrBuf *out) {
 }
 
 int cmd_ops(const CommandLine *line) {
-  EtcStatus status = expect_arguments(line, 0, "");
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, 0, ""));
   bool onnx_only = command_line_has(line, OPT_ONNX);
   StrBuf text = {0};
   if (command_line_has(line, OPT_JSON))

@@ -53,11 +53,8 @@ static void print_json(StrBuf *out) {
 }
 
 int cmd_passes(const CommandLine *line) {
-  EtcStatus status = expect_arguments(line, 0, "");
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, 0, ""));
+  TRY(command_line_apply(line));
   StrBuf text = {0};
   if (command_line_has(line, OPT_JSON))
     print_json(&text);

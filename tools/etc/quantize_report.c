@@ -139,13 +139,10 @@ int cmd_quantize_report(const CommandLine *line) {
   Report r = {.s = s};
   Method *method = NULL;
   StrBuf text = {0};
-  EtcStatus status = command_line_apply(line);
-  if (status == ETC_OK)
-    status = check_usage(line, &r.data);
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(command_line_apply(line));
+  TRY(check_usage(line, &r.data));
   progress_start(line);
-  status = load(line, r.data, &method);
+  EtcStatus status = load(line, r.data, &method);
   if (status == ETC_OK)
     status = session_status(quantize_error_measure(s, method, r.data, &r.arena, &r.errors));
   progress_stop();

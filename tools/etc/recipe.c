@@ -87,16 +87,14 @@ int cmd_recipe(const CommandLine *line) {
   const char *what = line->argument_count ? line->arguments[0] : "";
   bool list = strcmp(what, "list") == 0,
        known = list || strcmp(what, "show") == 0 || strcmp(what, "check") == 0;
-  EtcStatus status = command_line_apply(line);
-  if (status == ETC_OK && !what[0])
-    status = expect_arguments(line, 1, "list, show NAME or check FILE.yaml");
-  if (status == ETC_OK && !known)
-    status = session_usage(line->session, "", "write list, show NAME or check FILE.yaml",
-                           "'etc recipe' does not know '%s'", what);
-  if (status == ETC_OK)
-    status = expect_arguments(line, list ? 1 : 2, list ? "" : "a recipe");
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(command_line_apply(line));
+  if (!what[0])
+    TRY(expect_arguments(line, 1, "list, show NAME or check FILE.yaml"));
+  if (!known)
+    TRY(session_usage(line->session, "", "write list, show NAME or check FILE.yaml",
+                      "'etc recipe' does not know '%s'", what));
+  TRY(expect_arguments(line, list ? 1 : 2, list ? "" : "a recipe"));
+  EtcStatus status = ETC_OK;
   StrBuf text = {0};
   if (list)
     print_list(&text);

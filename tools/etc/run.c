@@ -342,7 +342,7 @@ static Status run_once(Session *s, Graph *g, const Arrays *arrays, Results *resu
 
 static int compare_times(const void *a, const void *b) {
   const double *x = a, *y = b;
-  return (*x > *y) - (*x < *y);
+  return ORDER(*x, *y);
 }
 
 static void print_repeated(double *seconds, uint64_t count, StrBuf *out) {
@@ -417,19 +417,17 @@ int cmd_run(const CommandLine *line) {
   Session *s = line->session;
   Method *method = NULL;
   Arrays arrays = {0};
-  EtcStatus status = command_line_apply(line);
-  if (status == ETC_OK)
-    status = load(line);
-  if (status == ETC_OK && runs_test_sets(line))
+  TRY(command_line_apply(line));
+  TRY(load(line));
+  if (runs_test_sets(line))
     return run_bundle(line, s->program.sources[0]);
   const char *name = command_line_value(line, OPT_RUN_METHOD);
   const ConstantMethod *constant = name ? session_find_constant(s, sv_from(name)) : NULL;
-  if (status == ETC_OK && constant)
+  if (constant)
     return (int)run_constant(line, constant);
-  if (status == ETC_OK && session_method(s, sv_from(name ? name : ""), &method) != STATUS_OK)
-    status = ETC_USAGE;
-  if (status == ETC_OK)
-    status = read_inputs(line, method->graph, &arrays);
+  if (session_method(s, sv_from(name ? name : ""), &method) != STATUS_OK)
+    return (int)ETC_USAGE;
+  EtcStatus status = read_inputs(line, method->graph, &arrays);
   if (status == ETC_OK)
     status = refuse_warnings(line);
   if (status == ETC_OK) {

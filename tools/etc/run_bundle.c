@@ -234,20 +234,14 @@ static Status report_differences(const SetRun *run) {
 int run_bundle(const CommandLine *line, const Source *source) {
   const char *only = command_line_value(line, OPT_RUN_METHOD);
   SetRun run = {.line = line, .source = source};
-  EtcStatus status = refuse_options(line);
-  if (status == ETC_OK)
-    status = read_tolerance(line, OPT_RTOL, 1e-5, &run.rtol);
-  if (status == ETC_OK)
-    status = read_tolerance(line, OPT_ATOL, 1e-8, &run.atol);
-  if (status == ETC_OK)
-    status = find_sets(line, &source->bundle, only);
-  if (status == ETC_OK)
-    status = session_status(bundle_check(&source->bundle, &source->pte.program));
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(refuse_options(line));
+  TRY(read_tolerance(line, OPT_RTOL, 1e-5, &run.rtol));
+  TRY(read_tolerance(line, OPT_ATOL, 1e-8, &run.atol));
+  TRY(find_sets(line, &source->bundle, only));
+  TRY(session_status(bundle_check(&source->bundle, &source->pte.program)));
   Status ran = run_suites(&run, only);
   int printed = print_and_release(line, &run.text);
   Status differ = report_differences(&run);
-  status = session_status(ran == STATUS_OK ? differ : ran);
+  EtcStatus status = session_status(ran == STATUS_OK ? differ : ran);
   return status != ETC_OK ? (int)status : printed;
 }

@@ -44,18 +44,14 @@ static EtcStatus measure(const CommandLine *line, const PteProgram *p, PteSize *
 int cmd_size(const CommandLine *line) {
   Session *s = line->session;
   PteProgram program;
-  EtcStatus status = expect_arguments(line, 1, "a program");
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  if (status == ETC_OK)
-    status = session_status(pte_program_open(&program, &s->sink, line->arguments[0]));
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, 1, "a program"));
+  TRY(command_line_apply(line));
+  TRY(session_status(pte_program_open(&program, &s->sink, line->arguments[0])));
   program.readers = s->ctx.readers;
   BudgetResult budget = {0};
   PteSize size;
   StrBuf text = {0};
-  status = measure(line, &program, &size, &budget);
+  EtcStatus status = measure(line, &program, &size, &budget);
   if (status == ETC_OK)
     print(line, &program, &size, s->budget ? &budget : NULL, &text);
   pte_program_close(&program);

@@ -105,11 +105,9 @@ static Status verify_file(Session *s, const char *path, bool named, StrBuf *out)
 }
 
 int cmd_verify(const CommandLine *line) {
-  EtcStatus status = expect_some(line, "a program");
-  if (status == ETC_OK)
-    status = command_line_apply(line);
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_some(line, "a program"));
+  TRY(command_line_apply(line));
+  EtcStatus status = ETC_OK;
   StrBuf text = {0};
   for (uint32_t i = 0; i < line->argument_count; i++) {
     EtcStatus one = session_status(

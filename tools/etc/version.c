@@ -31,9 +31,7 @@ static void print_versions(StrBuf *out) {
 }
 
 int cmd_version(const CommandLine *line) {
-  EtcStatus status = expect_arguments(line, 0, "");
-  if (status != ETC_OK)
-    return (int)status;
+  TRY(expect_arguments(line, 0, ""));
   StrBuf text = {0};
   if (command_line_has(line, OPT_LICENSES))
     print_licenses(&text);

@@ -29,15 +29,11 @@ int cmd_why(const CommandLine *line) {
   bool all = command_line_has(line, OPT_ALL);
   StrBuf text = {0};
   session_trace(s);
-  EtcStatus status = command_line_apply(line);
-  if (status == ETC_OK)
-    status = add_models(line, all ? 0 : 1);
-  if (status == ETC_OK)
-    status = session_status(session_import(s, false));
-  if (status == ETC_OK)
-    status = session_status(session_lower_in_memory(s));
-  if (status == ETC_OK)
-    status = session_status(tell(line, all, &text));
+  TRY(command_line_apply(line));
+  TRY(add_models(line, all ? 0 : 1));
+  TRY(session_status(session_import(s, false)));
+  TRY(session_status(session_lower_in_memory(s)));
+  EtcStatus status = session_status(tell(line, all, &text));
   if (status == ETC_OK)
     return print_and_release(line, &text);
   strbuf_release(&text);

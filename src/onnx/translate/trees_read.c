@@ -14,9 +14,8 @@ typedef struct NodeKey {
 
 static int by_key(const void *a, const void *b) {
   const NodeKey *x = a, *y = b;
-  if (x->tree != y->tree)
-    return x->tree < y->tree ? -1 : 1;
-  return x->node < y->node ? -1 : x->node > y->node;
+  int order = ORDER(x->tree, y->tree);
+  return order ? order : ORDER(x->node, y->node);
 }
 
 /* The node of that tree and number; `count` if the tree has no such node. */

@@ -54,7 +54,7 @@ static double below(const Trees *t, double v) {
 
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
+  return ORDER(x, y);
 }
 
 /* Limits of "x is one of these": up to the float below each, up to each. Neighbours share one. */
@@ -441,9 +441,8 @@ ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
 
 static int by_result(const void *a, const void *b) {
   const TreeVote *x = a, *y = b;
-  if (x->result != y->result)
-    return x->result < y->result ? -1 : 1;
-  return x->node < y->node ? -1 : x->node > y->node;
+  int order = ORDER(x->result, y->result);
+  return order ? order : ORDER(x->node, y->node);
 }
 
 /* The tree of each leaf, and how many leaves each tree has; false when a leaf is reached twice. */
