@@ -20,7 +20,7 @@
 #define ETC_MUST_USE
 #endif
 /* -1, 0 or 1, as qsort wants it: the lesser first. */
-#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+#define ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 typedef enum ETC_MUST_USE Status {
