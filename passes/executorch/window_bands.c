@@ -48,7 +48,8 @@ static bool all_read_x(const Graph *g, const Windows *w, Bands bands) {
   return true;
 }
 
-/* Whether a band has its rows of x cut out: to be padded, or as their offset in x is no constant. */
+/* Whether a band has its rows of x cut out: to be padded, or as their offset in x is no constant.
+ */
 static bool cuts_rows(const Graph *g, const Windows *w) {
   bool cuts = w->pads;
   for (uint32_t i = 1; i < w->geometry.spatial; i++)
@@ -74,8 +75,7 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
     padded *= length + (uint64_t)(y->before[i] + y->after[i]);
     places *= (uint64_t)sym_upper(t, y->size[i]);
   }
-  uint64_t slice =
-      cuts_rows(g, w) ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
+  uint64_t slice = cuts_rows(g, w) ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
   padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
   uint64_t columns = align_up(sample * channels * (uint64_t)y->taps * places, PLAN_ALIGNMENT);
   uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
