@@ -235,6 +235,12 @@ static bool takes_number(const XnnNode *n, uint32_t i) {
   return n->kind == XNN_MULTIPLY || (n->kind == XNN_DIV && i == 1);
 }
 
+/* XNNPACK sums codes in memory beside the values, as much as the first call wants: no later call
+ * gets more, as it does for all other nodes (reshape_reduce_operator of its static-reduce.c). */
+static bool outgrows_sums(const Fuse *f, const XnnNode *n) {
+  return n->kind == XNN_GLOBAL_AVG_POOLING2D && f->x->values[xf_result(n)].dynamic != 0;
+}
+
 /* Operands and result each with a quantization of their own. */
 static bool compute_each(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
@@ -246,6 +252,8 @@ static bool compute_each(Fuse *f, const XnnNode *n) {
   if (n->kind == XNN_BATCH_MATRIX_MULTIPLY && f->x->values[made.fields[1]].zero_point != 0)
     return false;
   if (n->kind == XNN_LEAKY_RELU && !slope_fits(f, n, made.fields[1], wanted))
+    return false;
+  if (outgrows_sums(f, n))
     return false;
   return ratio_fits(f, n, &made, wanted) && !ends_in_ties(f, n, &made, wanted) &&
          xf_give(f, &made, xf_codes_like(f, out, wanted));

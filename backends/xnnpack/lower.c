@@ -201,16 +201,18 @@ uint32_t xl_upper(XnnLowering *l, SymInt size) {
 }
 
 XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims) {
-  uint32_t sizes[XNN_MAX_RANK] = {0}, ones = 0;
+  uint32_t sizes[XNN_MAX_RANK] = {0};
   for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
     sizes[i] = xl_upper(l, dims[i]);
-    ones |= (uint32_t)(sym_lower(&l->g->syms, dims[i]) <= 1) << i;
     if (sizes[i] < 1)
       xl_refuse(l, XNN_RULE_MAY_BE_EMPTY, R_INT("dim", i));
   }
   XnnId made = xl_temp(l, rank, sizes);
-  if (xl_ok(l))
-    l->x.values[made].may_be_one = (uint8_t)ones;
+  if (!xl_ok(l))
+    return made;
+  l->x.values[made].may_be_one = 0;
+  for (uint32_t i = 0; i < rank; i++)
+    mark_dim(&l->x.values[made], i, dims[i], &l->g->syms);
   return made;
 }
 

@@ -98,6 +98,9 @@ static void drop_axes(XnnLowering *l, Permuted *t) {
   XnnValue from = l->x.values[t->id];
   from.dims[from.rank - 3] = from.dims[from.rank - 1];
   XnnId out = xl_temp(l, from.rank - 2u, from.dims);
+  if (!xl_ok(l))
+    return;
+  l->x.values[out].dynamic = UINT8_MAX; /* some are: values of fixed size are not kept permuted */
   XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, t->id, out, 0);
   t->id = out;
 }

@@ -95,11 +95,14 @@ static void finish(XnnLowering *l, const Reduction *r, XnnId in) {
 /* --- means and sums --- */
 
 XnnId xl_image_means(XnnLowering *l, XnnId in) {
+  XnnId out = xl_temp_like(l, in);
   if (!xl_ok(l))
     return XNN_NONE;
-  XnnValue like = l->x.values[in];
-  like.dims[like.rank - 3] = like.dims[like.rank - 2] = 1;
-  XnnId out = xl_temp(l, like.rank, like.dims);
+  XnnValue *means = &l->x.values[out];
+  for (uint32_t i = means->rank - 3u; i < means->rank - 1u; i++) {
+    means->dims[i] = 1;
+    means->dynamic &= (uint8_t) ~(1u << i);
+  }
   XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, XNN_FLAG_KEEP_DIMS);
   return out;
 }

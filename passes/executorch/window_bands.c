@@ -48,6 +48,15 @@ static bool all_read_x(const Graph *g, const Windows *w, Bands bands) {
   return true;
 }
 
+/* Whether a band has its rows of x cut out: to be padded, or as their offset in x is no constant.
+ */
+static bool cuts_rows(const Graph *g, const Windows *w) {
+  bool cuts = w->pads;
+  for (uint32_t i = 1; i < w->geometry.spatial; i++)
+    cuts |= !sym_is_const(value_dim(g, w->geometry.x, 2 + i));
+  return cuts;
+}
+
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* The most bytes in use beside x and the result. Nothing overflows: windows_read has computed as
@@ -66,7 +75,7 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
     padded *= length + (uint64_t)(y->before[i] + y->after[i]);
     places *= (uint64_t)sym_upper(t, y->size[i]);
   }
-  uint64_t slice = w->pads ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
+  uint64_t slice = cuts_rows(g, w) ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
   padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
   uint64_t columns = align_up(sample * channels * (uint64_t)y->taps * places, PLAN_ALIGNMENT);
   uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
@@ -118,7 +127,7 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   y->after[0] = rows.below;
   for (uint32_t i = 1; i < y->spatial; i++)
     y->places = sym_mul(&g->syms, y->places, y->size[i]);
-  if (w.pads) {
+  if (cuts_rows(g, whole)) {
     y->x = build_slice(b, from, 2, rows.begin, rows.end, 1);
     w.pads = y->bias_row;
     for (uint32_t i = 0; i < y->spatial; i++)
@@ -128,7 +137,7 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   y->x = from; /* the columns begin further down */
   y->offset = rows.begin;
   for (uint32_t i = 1; i < y->spatial; i++)
-    y->offset = sym_mul(&g->syms, y->offset, value_dim(g, whole->geometry.x, 2 + i));
+    y->offset *= value_dim(g, whole->geometry.x, 2 + i);
   return w;
 }
 
@@ -164,16 +173,17 @@ static ValueId write_band(Builder *b, const Windows *w, Bands bands, ValueId y, 
 
 ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
   ValueId x = w->geometry.x, y = start(b, w, bands);
+  bool cuts = cuts_rows(b->g, w);
   Windows next = band_at(b, w, x, bands, 0);
   for (int64_t first = 0, end; first < w->geometry.size[0] && b->status == STATUS_OK; first = end) {
     Windows band = next;
     ValueId value = windows_product(b, &band, windows_columns(b, &band));
     end = first + rows_from(w, bands, first);
     bool last = end == w->geometry.size[0];
-    if (!last && w->pads)
+    if (!last && cuts)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
     y = write_band(b, w, bands, y, value, first);
-    if (!last && !w->pads)
+    if (!last && !cuts)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
   }
   if (bands.over_x && b->status == STATUS_OK)

@@ -502,4 +502,11 @@ CASES = [
     # The runtime checks the upper bound of a size only.
     Case('a size below its range', 'float[n,2,4] x', 'float[n,2,4] y', 'y = Sigmoid(x)', lambda n, m: [floats(n, 2, 4)],
          sizes=((5, 1), (3, 1), (8, 1)), least_n=3, beyond=lambda: [floats(2, 2, 4)]),
+    # XNNPACK summed codes in memory for the rows of the first call.
+    Case('means of codes, of few rows first', 'float[n,64,m,2] x, float[n,m,32] w', 'float[n,64,1,1] y, float[n,32] z',
+         's = Constant<value_float = 0.03125>() e = Constant<value = int8 {0}>() a = QuantizeLinear(x, s, e) b = DequantizeLinear(a, s, e) '
+         'c = Tanh(b) d = QuantizeLinear(c, s, e) f = DequantizeLinear(d, s, e) g = GlobalAveragePool(f) h = QuantizeLinear(g, s, e) '
+         'y = DequantizeLinear(h, s, e) t = QuantizeLinear(w, s, e) u = DequantizeLinear(t, s, e) v = Tanh(u) k = QuantizeLinear(v, s, e) '
+         'l = DequantizeLinear(k, s, e) o = Constant<value_ints = [1]>() p = ReduceMean<keepdims = 0>(l, o) q = QuantizeLinear(p, s, e) z = DequantizeLinear(q, s, e)',
+         lambda n, m: [floats(n, 64, m, 2), floats(n, m, 32)], sizes=((1, 3), (8, 3), (2, 8))),
 ]
