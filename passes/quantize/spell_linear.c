@@ -116,7 +116,8 @@ Status pass_spell_linear(PassContext *p, Graph *g) {
       {OP_ADDMM, product_and_bias, "products"},
       {OP_ADD_TENSOR, bias, "biases"},
   };
-  static const RewriteRule integers[] = {{OP_HARDSIGMOID, ramp, "ramps"}, {OP_SILU, factors, "factors"}};
+  static const RewriteRule integers[] = {{OP_HARDSIGMOID, ramp, "ramps"},
+                                         {OP_SILU, factors, "factors"}};
   const QuantOptions *options = p->options->quantize;
   if (!options)
     return STATUS_OK;

@@ -487,7 +487,7 @@ CASES = [
     Case('no rows of a slice with steps', 'float[2,3,2,2,m] x, float[n,2,m] w', 'float[2,3,0,2,m] y, float[n,2,m] z',
          'b=Constant<value_ints=[0]>() a=Constant<value_ints=[2]>() s=Slice(x,b,b,a,a) y=Asin(s) z=Sigmoid(w)',
          lambda n, m: [floats(2, 3, 2, 2, m), floats(n, 2, m)]),
-    # The same in codes of 8 bits.
+    # XNNPACK wrote codes over operands that are as large in the first call, too.
     Case('codes as large as the result in the first call only', 'float[n,m,32] x, float[1,m,32] e, float[4,1,1,32] f', 'float[n,m,32] y, float[4,n,m,32] z',
          's = Constant<value_float = 0.05>() o = Constant<value = int8 {3}>() '
          + quantized('a', 'x') + quantized('b', 'e') + quantized('c', 'f') + 'v = Tanh(b) ' + quantized('vd', 'v') + 'w = Add(vd, a) ' + quantized('wd', 'w')
