@@ -411,10 +411,24 @@ def resize_cases():
                        coordinate_transformation_mode="pytorch_half_pixel", **settings)
 
 
+SOFTMAX = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (%s[20,3] x) => (%s[20,3] y) <float s = {0.02}, %s z = {%d}, float t = {0.003921569}> {
+  y = com.microsoft.QLinearSoftmax <axis = -1, opset = 13> (x, s, z, t, z)
+}"""
+
+
+def quantized_softmax_cases():
+    """Codes of a scale of 1 / 255: ONNX Runtime multiplies by 254."""
+    own = np.random.default_rng(9)
+    for name, zero in (("uint8", 0), ("int8", -128)):
+        x = (own.integers(0, 256, (20, 3)) + zero).astype(name)
+        yield TextCase(f"QLinearSoftmax_whole_inverse_{name}", SOFTMAX % (name, name, name, zero), [{"x": x}])
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases()])
 
 
 if __name__ == "__main__":

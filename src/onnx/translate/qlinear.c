@@ -37,6 +37,13 @@ void translate_qlinear_leaky_relu(Import *im) {
   out_quantized(im, build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(alpha)), 3, 0);
 }
 
+/* ONNX Runtime multiplies by a whole number instead of dividing by the scale, by 254 for the usual
+ * float nearest to 1 / 255 (QLinearSoftmax::Compute rounds the inverse down). */
+static ValueId inverse_of_whole(Import *im, ValueId scale) {
+  ValueId one = ex_number(im, scale, 1);
+  return ex_div(im, one, ex_unary(im, OP_FLOOR, ex_div(im, one, scale)));
+}
+
 /* Of one axis, or (before opset 13) of all dims from it on. */
 void translate_qlinear_softmax(Import *im) {
   ValueId x = real_in(im, 0);
@@ -44,7 +51,8 @@ void translate_qlinear_softmax(Import *im) {
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
   bool one_axis = attr_int_required(im, "opset") >= 13;
   ValueId y = one_axis ? ex_softmax(im, x, axis) : ex_softmax(im, ex_rows(im, x, axis), 1);
-  out_quantized(im, ex_view_as(im, y, &s), 3, 0);
+  ValueId scale = inverse_of_whole(im, in_required(im, 3)), model = in_required(im, 0);
+  out(im, 0, quantized_from(im, ex_view_as(im, y, &s), scale, in(im, 4), ex_dtype(im, model)));
 }
 
 void translate_qlinear_concat(Import *im) {
