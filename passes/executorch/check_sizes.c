@@ -13,7 +13,7 @@
 #include "ops/shape_util.h"
 #include "passes/executorch/symints.h"
 
-/* An empty tensor where all rows are taken to be one at least does no harm to kernels. */
+/* Kernels and delegates make nothing of an empty tensor, or end the call. */
 enum { LEAST_CHECKED = 2 };
 
 /* Whether all symbols of v are sizes that inputs have. */
