@@ -43,8 +43,13 @@ class Table:
         return "" if at is None else self.data[at + 4: at + 4 + self.count(field)].decode()
 
 
+def is_of_sizes(name):
+    """Whether an operator computes or compares sizes, and no tensor."""
+    return name == "aten::sym_size" or name.startswith("executorch_prim::") and name != "executorch_prim::et_view"
+
+
 def methods(path):
-    """{method name: {instructions, values, operators, arena}}; arena is the sum of all planned buffers in bytes."""
+    """{method name: {instructions, values, operators, arena}}; operators: of tensors; arena is the sum of all planned buffers in bytes."""
     with open(path, "rb") as f:
         data = f.read(64)
         if data[4:8] != b"ET12":
@@ -58,7 +63,7 @@ def methods(path):
         found[plan.text(PLAN_NAME)] = {
             "instructions": sum(chain.count(CHAIN_INSTRUCTIONS) for chain in plan.tables(PLAN_CHAINS)),
             "values": plan.count(PLAN_VALUES),
-            "operators": plan.count(PLAN_OPERATORS),
+            "operators": sum(not is_of_sizes(x.text(0)) for x in plan.tables(PLAN_OPERATORS)),
             "arena": sum(plan.longs(PLAN_BUFFER_SIZES)),
         }
     return found
