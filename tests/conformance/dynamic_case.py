@@ -53,7 +53,7 @@ class Case:
     least_m: int = 1
     high: int = HIGH
     flags: tuple = ()
-    beyond: typing.Callable = None  # inputs that pass the upper bound of some size: an error of the runtime and of `etc run`
+    beyond: typing.Callable = None  # inputs of a size that the program is not made for: an error of the runtime and of `etc run`
     opset: int = 18
     fixed: bool = False  # the same program when lowered for one size, without a backend: `etc inspect` must tell its memory
 

@@ -509,4 +509,6 @@ CASES = [
          'y = DequantizeLinear(h, s, e) t = QuantizeLinear(w, s, e) u = DequantizeLinear(t, s, e) v = Tanh(u) k = QuantizeLinear(v, s, e) '
          'l = DequantizeLinear(k, s, e) o = Constant<value_ints = [1]>() p = ReduceMean<keepdims = 0>(l, o) q = QuantizeLinear(p, s, e) z = DequantizeLinear(q, s, e)',
          lambda n, m: [floats(n, 64, m, 2), floats(n, m, 32)], sizes=((1, 3), (8, 3), (2, 8))),
+    Case('a size between the multiples', 'float[n,4] x', 'float[k,8] y', 's = Constant<value_ints = [-1, 8]>() r = Reshape(x, s) y = Sigmoid(r)',
+         lambda n, m: [floats(n, 4)], sizes=((4, 1), (2, 1), (8, 1)), least_n=2, beyond=lambda: [floats(5, 4)]),
 ]
