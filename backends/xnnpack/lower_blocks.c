@@ -121,9 +121,9 @@ static double take_faster(const Job *j, const Blocks *found, double least, Block
 /* The outputs that are computed: as a product up to the next sixteen, where XNNPACK would compute
  * few beyond the last one eight at a time, all of them. Spectra have them: 402 for 400 samples. */
 static uint32_t computed_outputs(const Convolution *c, const Blocks *b, bool floats) {
-  uint32_t outputs = b->out * c->out_channels, beyond = outputs % SIXTEEN;
-  bool few = beyond > 0 && beyond <= SIXTEEN / 2 && outputs > MANY * SIXTEEN;
-  return floats && b->out == 1 && few ? outputs - beyond + SIXTEEN : outputs;
+  uint32_t outputs = b->out * c->out_channels, few = xl_few_beyond(outputs);
+  bool fills = floats && b->out == 1 && few > 0 && outputs > MANY * SIXTEEN;
+  return fills ? outputs - few + SIXTEEN : outputs;
 }
 
 /* Blocks of a part of the stride, of which few make a window. */

@@ -12,8 +12,7 @@ enum {
   BYTES_OF_STRIP = 2500, /* of nodes in the file */
   FEW_STRIPS = 25,       /* where the CPU is not said */
   LEAST_CHANNELS = 16,   /* of the image: copies of fewer take longer than what they hold */
-  LONG_RUN = 16,         /* elements next to each other that are moved as fast as they are joined */
-  EIGHT = 8              /* outputs beyond sixteens that CPUs without AVX-512 compute slowly */
+  LONG_RUN = 16          /* elements next to each other that are moved as fast as they are joined */
 };
 #define MOST_LOSS 1.4 /* with AVX-512; on Arm, where a product takes longer, it is less */
 #define WEIGHT_OF_LOSS 1.75
@@ -240,11 +239,15 @@ static bool is_product(const Convolution *c) {
   return c->kernel[0] == 1 && c->kernel[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1;
 }
 
+uint32_t xl_few_beyond(uint32_t outputs) {
+  uint32_t beyond = outputs % 16;
+  return beyond <= 8 ? beyond : 0;
+}
+
 ProductPlan xl_plan_product(const ProductJob *j) {
   const Convolution *c = j->w->c;
-  uint32_t beyond = c->out_channels % 16;
   Plan best = {{.way = BY_NODE}, {0}};
-  if (is_product(c) || (beyond > 0 && beyond <= EIGHT))
+  if (is_product(c) || xl_few_beyond(c->out_channels) > 0)
     return best.plan;
   if (!j->varying && are_patches(j->w))
     best = (Plan){{BY_PATCHES, 1, 0}, cost_of_patches(j)};

@@ -27,5 +27,8 @@ typedef struct ProductPlan {
 
 /* The way that is fastest on the CPU, or on none much slower where that is not said. */
 ProductPlan xl_plan_product(const ProductJob *j);
+/* The outputs beyond the last sixteen, where they are 1 to 8, which CPUs without AVX-512 compute
+ * slowly, eight at a time; else 0. */
+uint32_t xl_few_beyond(uint32_t outputs);
 
 #endif

@@ -89,8 +89,10 @@ static Status check_equal(Symints *s, const Constraint *c, NodeId last, uint64_t
 
 static Status check_multiple(Symints *s, const Constraint *c, NodeId last, uint64_t *checks) {
   Graph *g = s->g;
+  if (!sym_is_const(c->rhs))
+    return STATUS_OK;
   SymInt rest = sym_mod(&g->syms, c->lhs, c->rhs);
-  if (!sym_is_const(c->rhs) || sym_known_eq(&g->syms, rest, 0) == 1)
+  if (sym_known_eq(&g->syms, rest, 0) == 1)
     return STATUS_OK;
   ++*checks;
   const char *message = arena_printf(s->p->scratch, "%.200s must be a multiple of %lld",

@@ -7,6 +7,7 @@
  * on integers, where XNNPACK, which has no silu, would compute both on floats, between
  * conversions. */
 #include "ir/match.h"
+#include "passes/core/decompose.h"
 #include "passes/pass.h"
 
 static bool is_weight(const Graph *g, ValueId v) {
@@ -102,13 +103,6 @@ static ValueId ramp(Builder *b, NodeId n) {
   return build(b, OP_CLAMP, A_VAL(y), A_INT(0), A_INT(1));
 }
 
-/* --- silu: x * sigmoid(x) --- */
-
-static ValueId factors(Builder *b, NodeId n) {
-  ValueId x = node_value(b->g, n, 0);
-  return build(b, OP_MUL_TENSOR, A_VAL(x), A_VAL(build(b, OP_SIGMOID, A_VAL(x))));
-}
-
 Status pass_spell_linear(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {
       {OP_MM, product, "products"},
@@ -117,7 +111,7 @@ Status pass_spell_linear(PassContext *p, Graph *g) {
       {OP_ADD_TENSOR, bias, "biases"},
   };
   static const RewriteRule integers[] = {{OP_HARDSIGMOID, ramp, "ramps"},
-                                         {OP_SILU, factors, "factors"}};
+                                         {OP_SILU, decompose_silu, "factors"}};
   const QuantOptions *options = p->options->quantize;
   if (!options)
     return STATUS_OK;

@@ -99,7 +99,7 @@ typedef struct PteSegment {
 
 /* Where the contents of tensors are. */
 typedef struct PteContents {
-  uint32_t segment;  /* index; segment_count when there are none */
+  uint32_t segment;  /* index; segment_count: absent */
   uint64_t *offsets; /* in the segment, by data_buffer_idx; [0] unused */
   uint32_t count;
 } PteContents;
