@@ -504,10 +504,9 @@ CASES = [
          sizes=((5, 1), (3, 1), (8, 1)), least_n=3, beyond=lambda: [floats(2, 2, 4)]),
     # XNNPACK summed codes in memory for the rows of the first call.
     Case('means of codes, of few rows first', 'float[n,64,m,2] x, float[n,m,32] w', 'float[n,64,1,1] y, float[n,32] z',
-         's = Constant<value_float = 0.03125>() e = Constant<value = int8 {0}>() a = QuantizeLinear(x, s, e) b = DequantizeLinear(a, s, e) '
-         'c = Tanh(b) d = QuantizeLinear(c, s, e) f = DequantizeLinear(d, s, e) g = GlobalAveragePool(f) h = QuantizeLinear(g, s, e) '
-         'y = DequantizeLinear(h, s, e) t = QuantizeLinear(w, s, e) u = DequantizeLinear(t, s, e) v = Tanh(u) k = QuantizeLinear(v, s, e) '
-         'l = DequantizeLinear(k, s, e) o = Constant<value_ints = [1]>() p = ReduceMean<keepdims = 0>(l, o) q = QuantizeLinear(p, s, e) z = DequantizeLinear(q, s, e)',
+         's = Constant<value_float = 0.03125>() o = Constant<value = int8 {0}>() i = Constant<value_ints = [1]>() '
+         + quantized('b', 'x') + 'c = Tanh(b) ' + quantized('f', 'c') + 'g = GlobalAveragePool(f) ' + quantized('y', 'g')
+         + quantized('u', 'w') + 'v = Tanh(u) ' + quantized('l', 'v') + 'p = ReduceMean<keepdims = 0>(l, i) ' + quantized('z', 'p'),
          lambda n, m: [floats(n, 64, m, 2), floats(n, m, 32)], sizes=((1, 3), (8, 3), (2, 8))),
     Case('a size between the multiples', 'float[n,4] x', 'float[k,8] y', 's = Constant<value_ints = [-1, 8]>() r = Reshape(x, s) y = Sigmoid(r)',
          lambda n, m: [floats(n, 4)], sizes=((4, 1), (2, 1), (8, 1)), least_n=2, beyond=lambda: [floats(5, 4)]),

@@ -7,7 +7,7 @@ ExecuTorch 1.4.1's schema/program.fbs, and of backends/xnnpack/serialization/sch
 import collections
 import struct
 
-from pte import PLAN_CHAINS, PLAN_OPERATORS, PLAN_VALUES, PROGRAM_EXECUTION_PLAN, CHAIN_INSTRUCTIONS, Table
+from pte import PLAN_CHAINS, PLAN_OPERATORS, PLAN_VALUES, PROGRAM_EXECUTION_PLAN, CHAIN_INSTRUCTIONS, Table, is_of_sizes
 
 PROGRAM_DELEGATE_DATA, PROGRAM_SEGMENTS = 3, 4
 PLAN_DELEGATES = 7
@@ -16,8 +16,8 @@ TENSOR, TENSOR_LISTS = 5, (10, 11)
 LONG, FLOATS = 4, {5, 6, 7}  # 64-bit integers; half, float, double
 DELEGATE_IN_SEGMENT = 1
 XNN_TRANSPOSE = 5
-# They fetch rows or put them by whole numbers, which no delegate does, or read a size, and compute nothing.
-INDEXING = {"aten::sym_size", "aten::embedding", "aten::index", "aten::index_select", "aten::gather", "aten::index_put", "aten::scatter"}
+# They fetch rows or put them by whole numbers, which no delegate does, and compute nothing.
+INDEXING = {"aten::embedding", "aten::index", "aten::index_select", "aten::gather", "aten::index_put", "aten::scatter"}
 
 
 def scalar(table, field, form, default=0):
@@ -48,7 +48,7 @@ def holds_floats(values, index):
 def computes_floats(name, values, arguments):
     """Whether a delegate might have taken the call: it touches floats, and is no indexing. Delegates have no 64-bit integers:
     to make floats of those is the end of what is done with integers."""
-    if not name.startswith("aten::") or name in INDEXING or not any(holds_floats(values, i) for i in arguments):
+    if not name.startswith("aten::") or name in INDEXING or is_of_sizes(name) or not any(holds_floats(values, i) for i in arguments):
         return False
     kind, value = union(values[arguments[0]])
     return not (name == "aten::_to_copy" and kind == TENSOR and scalar(value, 0, "<b") == LONG)
