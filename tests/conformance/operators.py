@@ -324,6 +324,15 @@ def selection_cases():
     for least in (2, 0.97, -1):
         yield Case(f"NonMaxSuppression_kept_above_{least}", "NonMaxSuppression", ["b", "s", "m", "i", "t"],
                    {"b": spread, "s": hidden, "t": np.array([least], np.float32)}, {"m": ints(9), "i": np.array([0.3], np.float32)}, out_type=np.int64)
+    # The best boxes of each group first: they are enough, of some groups, of none; many scores are equal.
+    equal = np.floor(own.random((2, 2, 1500), dtype=np.float32) * 64) / 64
+    low = np.floor(spread[:, :750, :2] / 300) * 300 + own.random((2, 750, 2), dtype=np.float32) * 4
+    close = np.concatenate([np.concatenate([low, low + 30], 2), spread[:, 750:]], 1)  # nine objects, then many
+    near = np.arange(1500) < 750
+    for name, scores in (("enough", equal + np.float32([~near, ~near])), ("some", equal + np.float32([near, ~near])),
+                         ("none", equal + np.float32([near, near])), ("equal", np.floor(equal * 4))):
+        yield Case(f"NonMaxSuppression_best_first_{name}", "NonMaxSuppression", ["b", "s", "m", "i", "t"], {"b": close, "s": scores},
+                   {"m": ints(60), "i": np.array([0.5], np.float32), "t": np.array([0.01], np.float32)}, out_type=np.int64)
 
 
 REGIONS = """<ir_version: 9, opset_import: ["" : 16]>

@@ -1,7 +1,8 @@
 /* NonMaxSuppression. */
 #include <math.h>
 
-#include "onnx/translate/control.h"
+#include "onnx/data_sizes.h"
+#include "onnx/express.h"
 
 /* --- NonMaxSuppression ---
  *
@@ -11,26 +12,42 @@
  * its box: by a matrix of all pairs of boxes, or, where that is the larger work, by comparing the
  * taken boxes with all others. Which steps found a box is known only while running, so the result
  * is picked by nonzero.
+ *
+ * Where the number of selections is limited, they are looked for among the best boxes of each group
+ * first, then for the groups in which those were not enough, among all.
  */
 
 enum {
   BOXES_MAX = 65536,
   MATRIX_MAX = 4096,
   FEW = 256, /* scores that are not worth a selection */
-  TAKEN = 4  /* one in so many boxes is expected to be taken where nothing else limits them */
+  TAKEN = 4, /* one in so many boxes is expected to be taken where nothing else limits them */
+  MANY = 4,  /* so many times the leaders are worth choosing among */
+  LEADERS_MIN = 128 /* best boxes of a group, at least: a step costs as much as so many */
 };
 
+/* Boxes among which a loop selects. Group g is class g % classes of batch g / classes. */
+typedef struct Boxes {
+  SymInt batches, classes, groups, count;
+  ValueId low[2], high[2]; /* corners, [batches, count] */
+  ValueId area;            /* [batches, count] */
+  ValueId over;            /* [batches * count, count] bool; 0 without a matrix */
+  ValueId live;            /* scores [groups, count], -inf when gone */
+} Boxes;
+
+/* What a loop selected: scores and positions, [groups, steps]; scores are -inf from the step on at
+ * which a group has no box left. */
+typedef struct Selected {
+  ValueId scores, boxes;
+} Selected;
+
 typedef struct Nms {
-  int64_t batches, classes, groups, steps;
+  Boxes all;
+  int64_t groups, steps;
   ArgIn trip;   /* most steps */
   ValueId none; /* whether a run-time limit is 0; 0: there is no such limit */
-  SymInt boxes;
-  ValueId kept;            /* [n], which boxes of the model these are; 0: all */
-  ValueId low[2], high[2]; /* corners, [B, n] */
-  ValueId area;            /* [B, n] */
+  ValueId kept; /* [n], which boxes of the model these are; 0: all */
   ValueId threshold;
-  ValueId over; /* [B * n, n] bool; 0 without a matrix */
-  ValueId live; /* scores [B * C, n], -inf when gone */
 } Nms;
 
 static ValueId number_input(Import *im, uint32_t i) {
@@ -38,32 +55,48 @@ static ValueId number_input(Import *im, uint32_t i) {
   return v ? ex_scalar(im, v) : 0;
 }
 
-static void read_corners(Import *im, Nms *nms, ValueId boxes) {
+static void read_corners(Import *im, Boxes *all, ValueId boxes) {
   bool centred = attr_flag(im, "center_point_box", false);
   ValueId own[2];
   for (uint32_t k = 0; k < 2; k++) {
     ValueId a = ex_select(im, boxes, 2, k), b = ex_select(im, boxes, 2, 2 + k);
     ValueId half = centred ? ex_times(im, b, 0.5) : 0;
-    nms->low[k] = centred ? ex_sub(im, a, half) : ex_min(im, a, b);
-    nms->high[k] = centred ? ex_add(im, a, half) : ex_max(im, a, b);
-    own[k] = ex_sub(im, nms->high[k], nms->low[k]);
+    all->low[k] = centred ? ex_sub(im, a, half) : ex_min(im, a, b);
+    all->high[k] = centred ? ex_add(im, a, half) : ex_max(im, a, b);
+    own[k] = ex_sub(im, all->high[k], all->low[k]);
   }
-  nms->area = ex_mul(im, own[0], own[1]);
+  all->area = ex_mul(im, own[0], own[1]);
 }
 
-/* Boxes for comparison: corners and area of the same shape. */
-typedef struct Boxes {
-  ValueId low[2], high[2], area;
-} Boxes;
+/* Calls one of the functions below for the corners and the area of boxes. */
+typedef ValueId (*OfBoxes)(Import *im, const Boxes *boxes, ValueId x, ValueId index);
 
-static Boxes shaped(Import *im, const Nms *nms, SymInt rows, SymInt columns) {
-  Boxes b;
+static Boxes each(Import *im, const Boxes *boxes, OfBoxes f, ValueId index) {
+  Boxes b = *boxes;
   for (uint32_t k = 0; k < 2; k++) {
-    b.low[k] = EX_VIEW(im, nms->low[k], nms->batches, rows, columns);
-    b.high[k] = EX_VIEW(im, nms->high[k], nms->batches, rows, columns);
+    b.low[k] = f(im, boxes, boxes->low[k], index);
+    b.high[k] = f(im, boxes, boxes->high[k], index);
   }
-  b.area = EX_VIEW(im, nms->area, nms->batches, rows, columns);
+  b.area = f(im, boxes, boxes->area, index);
   return b;
+}
+
+static ValueId as_row(Import *im, const Boxes *boxes, ValueId x, ValueId index) {
+  (void)index;
+  return EX_VIEW(im, x, boxes->batches, 1, boxes->count);
+}
+
+static ValueId as_column(Import *im, const Boxes *boxes, ValueId x, ValueId index) {
+  (void)index;
+  return EX_VIEW(im, x, boxes->batches, boxes->count, 1);
+}
+
+/* The boxes at these positions, [groups, 1], as a column of each batch. */
+static ValueId taken(Import *im, const Boxes *boxes, ValueId x, ValueId index) {
+  ValueId picked = boxes->batches == 1
+                       ? ex_index_select(im, x, 1, EX_VIEW(im, index, boxes->classes))
+                       : ex_gather(im, x, 1, EX_VIEW(im, index, boxes->batches, boxes->classes));
+  return EX_VIEW(im, picked, boxes->batches, boxes->classes, 1);
 }
 
 /* Whether the common area is more than the threshold allows of both together. */
@@ -79,17 +112,17 @@ static ValueId overlaps(Import *im, const Nms *nms, const Boxes *a, const Boxes 
 }
 
 static ValueId overlap_matrix(Import *im, const Nms *nms) {
-  Boxes rows = shaped(im, nms, 1, nms->boxes), columns = shaped(im, nms, nms->boxes, 1);
+  const Boxes *all = &nms->all;
+  Boxes rows = each(im, all, as_row, 0), columns = each(im, all, as_column, 0);
   return EX_VIEW(im, overlaps(im, nms, &rows, &columns),
-                 sym_mul(&im->g->syms, nms->batches, nms->boxes), nms->boxes);
+                 sym_mul(&im->g->syms, all->batches, all->count), all->count);
 }
-
 /* Whether a matrix takes less time than comparing at each step. A pair of it was measured at 14 ns;
  * a step that compares takes 1.4 us more than one that reads the matrix, and 21 ns more for each
  * box of each class. On portable kernels all three are about twice that. */
 static bool matrix_pays(const Nms *nms, int64_t boxes) {
   int64_t steps = min_i64(nms->steps, boxes / TAKEN + 1);
-  return boxes <= MATRIX_MAX && 2 * boxes * boxes <= steps * (200 + 3 * nms->classes * boxes);
+  return boxes <= MATRIX_MAX && 2 * boxes * boxes <= steps * (200 + 3 * nms->all.classes * boxes);
 }
 
 /* As many steps as a run-time number says, at most as there are boxes, and at least one, for the
@@ -97,14 +130,14 @@ static bool matrix_pays(const Nms *nms, int64_t boxes) {
 static ArgIn counted_at_run(Import *im, Nms *nms, ValueId most) {
   ValueId count = ex_cast(im, ex_scalar(im, most), DTYPE_I64), one = ex_number(im, count, 1);
   nms->none = ex_lt(im, count, one);
-  count = ex_max(im, ex_min(im, count, ex_size(im, nms->boxes)), one);
+  count = ex_max(im, ex_min(im, count, ex_size(im, nms->all.count)), one);
   return A_VAL(ex_unary(im, OP_LOCAL_SCALAR_DENSE, count));
 }
 
 /* Reads what limits the selections, and whether there is a matrix. */
 static bool nms_plan(Import *im, Nms *nms) {
   SymTable *t = &im->g->syms;
-  int64_t boxes = sym_upper(t, nms->boxes), most;
+  int64_t boxes = sym_upper(t, nms->all.count), most;
   ValueId limit = in(im, 2);
   if (boxes > BOXES_MAX || nms->groups > MATRIX_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
@@ -132,16 +165,24 @@ static void never_none(Import *im, ValueId *boxes, ValueId *scores) {
 /* Keeps the boxes with a score above `least`, of whatever batch and class; also those with a NaN,
  * which hides the other scores from the maximum. */
 static void keep_candidates(Import *im, Nms *nms, ValueId least, ValueId *boxes, ValueId *scores) {
-  ValueId best = EX_VIEW(im, *scores, nms->groups, nms->boxes);
+  ValueId best = EX_VIEW(im, *scores, nms->groups, nms->all.count);
   best = nms->groups == 1 ? best : ex_reduce_one(im, OP_AMAX, best, 0, true);
-  ValueId low = EX_VIEW(im, ex_le(im, best, least), nms->boxes),
+  ValueId low = EX_VIEW(im, ex_le(im, best, least), nms->all.count),
           hits = ex_unary(im, OP_NONZERO, ex_unary(im, OP_LOGICAL_NOT, low)),
           index = EX_VIEW(im, hits, ex_dim(im, hits, 0));
   *boxes = ex_index_select(im, *boxes, 1, index);
   *scores = ex_index_select(im, *scores, 2, index);
   never_none(im, boxes, scores);
-  nms->boxes = ex_dim(im, *boxes, 1);
+  nms->all.count = ex_dim(im, *boxes, 1);
   nms->kept = ex_cat2(im, index, build_const_ints(&im->b, &(int64_t){0}, 1), 0);
+}
+
+/* How many boxes of a group are its leaders, among which its selections are looked for first; 0:
+ * that is not done. Of the best boxes half are expected to be taken. */
+static int64_t leaders(const Import *im, const Nms *nms) {
+  int64_t most = max_i64(2 * nms->steps, LEADERS_MIN);
+  bool pays = most <= sym_upper(&im->g->syms, nms->all.count) / MANY;
+  return pays && nms->kept && !nms->none ? most : 0;
 }
 
 static bool nms_read(Import *im, Nms *nms) {
@@ -151,98 +192,176 @@ static bool nms_read(Import *im, Nms *nms) {
   if (!import_ok(im))
     return false;
   never_none(im, &boxes, &scores);
-  *nms = (Nms){.batches = ex_fixed(im, boxes, 0),
-               .classes = ex_fixed(im, scores, 1),
-               .boxes = ex_dim(im, boxes, 1),
-               .threshold = number_input(im, 3)};
-  if (!import_ok(im) || !mul_i64(nms->batches, nms->classes, &nms->groups))
+  Boxes *all = &nms->all;
+  *nms = (Nms){.threshold = number_input(im, 3)};
+  all->batches = ex_fixed(im, boxes, 0);
+  all->classes = ex_fixed(im, scores, 1);
+  all->count = ex_dim(im, boxes, 1);
+  if (!import_ok(im) || !mul_i64(all->batches, all->classes, &nms->groups))
     return false;
+  all->groups = nms->groups;
   bool matrix = nms_plan(im, nms);
   if (!nms->threshold)
     nms->threshold = ex_number(im, boxes, 0);
-  if (least && sym_upper(&im->g->syms, nms->boxes) > FEW / max_i64(nms->groups, 1))
+  if (least && sym_upper(&im->g->syms, all->count) > FEW / max_i64(nms->groups, 1))
     keep_candidates(im, nms, least, &boxes, &scores);
-  read_corners(im, nms, boxes);
-  nms->over = matrix && nms->steps && nms->boxes != 0 ? overlap_matrix(im, nms) : 0;
-  nms->live = EX_VIEW(im, scores, nms->groups, nms->boxes);
-  ValueId gone = ex_number(im, nms->live, -INFINITY);
+  read_corners(im, all, boxes);
+  if (matrix && nms->steps && all->count != 0 && !leaders(im, nms))
+    all->over = overlap_matrix(im, nms);
+  all->live = EX_VIEW(im, scores, nms->groups, all->count);
+  ValueId gone = ex_number(im, all->live, -INFINITY);
   if (least)
-    nms->live = ex_where(im, ex_gt(im, nms->live, least), nms->live, gone);
+    all->live = ex_where(im, ex_gt(im, all->live, least), all->live, gone);
   if (nms->none)
-    nms->live = ex_where(im, nms->none, gone, nms->live);
+    all->live = ex_where(im, nms->none, gone, all->live);
   return import_ok(im);
 }
 
-/* The chosen boxes [G, 1] as places among those of all batches, [G]. */
-static ValueId nms_index(Import *im, const Nms *nms, ValueId box) {
-  ValueId index = EX_VIEW(im, box, nms->groups);
-  if (nms->batches == 1)
-    return index;
-  int64_t *batch = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups);
-  for (int64_t g = 0; g < nms->groups; g++)
-    batch[g] = g / nms->classes;
-  ValueId base = build_const_ints(&im->b, batch, (uint32_t)nms->groups);
-  return ex_add(im, index, ex_mul(im, base, ex_size(im, nms->boxes)));
-}
+/* --- The loop --- */
 
-/* What the chosen boxes remove, [G, n], by comparing them with all. */
-static ValueId nms_compare(Import *im, const Nms *nms, ValueId index) {
-  Boxes all = shaped(im, nms, 1, nms->boxes), taken = {0};
-  SymInt count = sym_mul(&im->g->syms, nms->batches, nms->boxes);
-  ValueId *from[] = {&all.low[0], &all.low[1], &all.high[0], &all.high[1], &all.area};
-  ValueId *to[] = {&taken.low[0], &taken.low[1], &taken.high[0], &taken.high[1], &taken.area};
-  for (uint32_t i = 0; i < COUNT_OF(from); i++) {
-    ValueId picked = ex_index_select(im, EX_VIEW(im, *from[i], count), 0, index);
-    *to[i] = EX_VIEW(im, picked, nms->batches, nms->classes, 1);
+/* What the chosen boxes, [groups, 1], remove by the matrix. */
+static ValueId removed_by_matrix(Import *im, const Boxes *boxes, ValueId chosen) {
+  ValueId index = EX_VIEW(im, chosen, boxes->groups);
+  if (boxes->batches != 1) {
+    int64_t *batch = ARENA_ARRAY(&im->scratch, int64_t, (size_t)boxes->groups);
+    for (int64_t g = 0; g < boxes->groups; g++)
+      batch[g] = g / boxes->classes;
+    ValueId base = build_const_ints(&im->b, batch, (uint32_t)boxes->groups);
+    index = ex_add(im, index, ex_mul(im, base, ex_size(im, boxes->count)));
   }
-  return EX_VIEW(im, overlaps(im, nms, &all, &taken), nms->groups, nms->boxes);
+  return ex_index_select(im, boxes->over, 0, index);
 }
 
-/* One selection of every group: score and box, [G, 1]. */
-static void nms_step(Import *im, Nms *nms, ValueId *score, ValueId *box) {
-  *score = build(&im->b, OP_MAX_DIM, A_VAL(nms->live), A_INT(1), A_BOOL(true));
+/* What they remove by comparing them with all. */
+static ValueId removed_by_comparing(Import *im, const Nms *nms, const Boxes *boxes,
+                                    ValueId chosen) {
+  Boxes rows = each(im, boxes, as_row, 0), columns = each(im, boxes, taken, chosen);
+  return EX_VIEW(im, overlaps(im, nms, &rows, &columns), boxes->groups, boxes->count);
+}
+
+/* One selection of every group: score and box, [groups, 1]. */
+static void nms_step(Import *im, const Nms *nms, Boxes *boxes, ValueId *score, ValueId *box) {
+  *score = build(&im->b, OP_MAX_DIM, A_VAL(boxes->live), A_INT(1), A_BOOL(true));
   *box = *score ? *score + 1 : 0;
-  ValueId index = nms_index(im, nms, *box);
-  ValueId gone = nms->over ? ex_index_select(im, nms->over, 0, index) : nms_compare(im, nms, index);
-  ValueId left = ex_where(im, gone, ex_number(im, nms->live, -INFINITY), nms->live);
-  nms->live =
+  ValueId gone =
+      boxes->over ? removed_by_matrix(im, boxes, *box) : removed_by_comparing(im, nms, boxes, *box);
+  ValueId left = ex_where(im, gone, ex_number(im, boxes->live, -INFINITY), boxes->live);
+  boxes->live =
       build(&im->b, OP_SCATTER_VALUE, A_VAL(left), A_INT(1), A_VAL(*box), A_FLOAT(-INFINITY));
 }
 
-/* The best scores of all steps and their boxes, [steps, G]; those of groups that have no box left
- * are -inf. */
-static void nms_loop(Import *im, Nms *nms, ValueId *scores, ValueId *boxes) {
-  const Dims none = {.d = {0, nms->groups}, .rank = 2};
+static Selected nms_loop(Import *im, const Nms *nms, Boxes boxes) {
+  const Dims none = {.d = {0, boxes.groups}, .rank = 2};
   SymInt rows = sym_symbol(&im->g->syms, SV(""), 0, nms->steps, true);
-  ValueId states[] = {nms->live, ex_filled(im, ex_dtype(im, nms->live), &none, 0),
+  ValueId states[] = {boxes.live, ex_filled(im, ex_dtype(im, boxes.live), &none, 0),
                       ex_filled(im, DTYPE_I64, &none, 0)};
   ValueId number = build(&im->b, OP_LOOP, nms->trip, A_OPT(0), A_VALS(states, COUNT_OF(states)));
   if (!import_ok(im))
-    return;
+    return (Selected){0};
   SymInt step = value_type(im->g, number)->dims[0];
-  const Dims collected = {.d = {rows, nms->groups}, .rank = 2};
+  const Dims collected = {.d = {rows, boxes.groups}, .rank = 2};
   ValueId score, box;
-  nms->live = number + 1;
+  boxes.live = number + 1;
   ex_set_shape(im, number + 2, collected);
   ex_set_shape(im, number + 3, collected);
-  nms_step(im, nms, &score, &box);
+  nms_step(im, nms, &boxes, &score, &box);
   ValueId left = ex_unary(im, OP_ANY, ex_with(im, OP_NE_TENSOR, score, -INFINITY));
-  states[0] = nms->live;
+  states[0] = boxes.live;
   states[1] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(number + 2),
-                    A_VAL(EX_VIEW(im, score, nms->groups)), A_INT(step));
+                    A_VAL(EX_VIEW(im, score, boxes.groups)), A_INT(step));
   states[2] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(number + 3),
-                    A_VAL(EX_VIEW(im, box, nms->groups)), A_INT(step));
+                    A_VAL(EX_VIEW(im, box, boxes.groups)), A_INT(step));
   ValueId result = build(&im->b, OP_NEXT, A_OPT(left), A_VALS(states, COUNT_OF(states)));
-  *scores = result + 1;
-  *boxes = result + 2;
+  return (Selected){.scores = EX_PERMUTE(im, result + 1, 1, 0),
+                    .boxes = EX_PERMUTE(im, result + 2, 1, 0)};
 }
 
-/* Batch and class of every place of [G, steps], as [G * steps, 2]. */
+/* --- Leaders first --- */
+
+/* Boxes of each group at these positions, [groups, n], so that each group has boxes of its own. */
+static ValueId of_group(Import *im, const Boxes *boxes, ValueId x, ValueId index) {
+  SymInt count = ex_dim(im, index, 1), all = sym_mul(&im->g->syms, boxes->classes, count);
+  ValueId at = EX_VIEW(im, index, boxes->batches, all);
+  return EX_VIEW(im, ex_gather(im, x, 1, at), boxes->groups, count);
+}
+
+/* The `most` best boxes of each group, in the order of the model: of equal scores the first one is
+ * taken. Of few boxes only the best one, so that all is left to the groups that have any. The
+ * kernel takes any of those that are equal to the worst of them, which are left out. `worst`: that
+ * score, [groups, 1], -inf where all boxes of the group are among the leaders; `index`: their
+ * positions, [groups, leaders]. */
+static Boxes leading(Import *im, const Nms *nms, int64_t most, ValueId *worst, ValueId *index) {
+  const Boxes *all = &nms->all;
+  SymInt count = data_size(im, ex_min(im, ex_size(im, all->count), ex_int(im, most)), most);
+  ValueId best =
+      build(&im->b, OP_TOPK, A_VAL(all->live), A_INT(count), A_INT(1), A_BOOL(true), A_BOOL(true));
+  if (!import_ok(im))
+    return *all;
+  *worst = ex_reduce_one(im, OP_AMIN, best, 1, true);
+  *index =
+      build(&im->b, OP_TOPK, A_VAL(best + 1), A_INT(count), A_INT(1), A_BOOL(false), A_BOOL(true));
+  Boxes boxes = each(im, all, of_group, *index);
+  ValueId scores = ex_gather(im, all->live, 1, *index);
+  boxes.live = ex_where(im, ex_gt(im, scores, *worst), scores, ex_number(im, scores, -INFINITY));
+  boxes.batches = all->groups;
+  boxes.classes = 1;
+  boxes.count = count;
+  return boxes;
+}
+
+static ValueId of_rows(Import *im, const Boxes *boxes, ValueId x, ValueId index) {
+  (void)boxes;
+  return ex_index_select(im, x, 0, index);
+}
+
+/* The boxes of the groups that `open`, [groups] bool, names; where there are none, those of the
+ * last group, all gone: the runtime selects nothing from no rows. */
+static Boxes of_groups(Import *im, const Boxes *all, ValueId open) {
+  ValueId none = ex_unary(im, OP_LOGICAL_NOT, ex_unary(im, OP_ANY, open)),
+          named = ex_cat2(im, open, EX_VIEW(im, none, 1), 0),
+          hits = ex_unary(im, OP_NONZERO, named),
+          numbers = ex_min(im, EX_VIEW(im, hits, ex_dim(im, hits, 0)), ex_int(im, all->groups - 1));
+  Boxes boxes = each(im, all, of_rows, ex_floor_div(im, numbers, ex_int(im, all->classes)));
+  boxes.groups = boxes.batches = ex_dim(im, numbers, 0);
+  boxes.classes = 1;
+  ValueId live = ex_index_select(im, all->live, 0, numbers),
+          counts = EX_VIEW(im, ex_index_select(im, open, 0, numbers), boxes.groups, 1);
+  boxes.live = ex_where(im, counts, live, ex_number(im, live, -INFINITY));
+  return boxes;
+}
+
+/* Groups of which fewer boxes than wanted were selected, and which have others, [groups, 1]. */
+static ValueId unfinished(Import *im, const Nms *nms, const Selected *selected, ValueId worst) {
+  ValueId found = ex_with(im, OP_GT_TENSOR, selected->scores, -INFINITY),
+          count = ex_sum(im, ex_cast(im, found, DTYPE_I64), 1, true);
+  return ex_and(im, ex_with(im, OP_LT_TENSOR, count, (double)nms->steps),
+                ex_with(im, OP_GT_TENSOR, worst, -INFINITY));
+}
+
+/* Selects among the leaders, and for the groups that need it again among all boxes, [groups, steps
+ * of both]; of these two only one counts. */
+static Selected nms_leaders(Import *im, const Nms *nms, int64_t most) {
+  ValueId worst = 0, index = 0;
+  Selected first = nms_loop(im, nms, leading(im, nms, most, &worst, &index));
+  if (!import_ok(im))
+    return first;
+  ValueId open = unfinished(im, nms, &first, worst), row = EX_VIEW(im, open, nms->groups);
+  Selected second = nms_loop(im, nms, of_groups(im, &nms->all, row));
+  ValueId before = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, row, DTYPE_I64)), A_INT(0)),
+          place = ex_at_least(im, ex_minus(im, before, 1), 0),
+          gone = ex_number(im, first.scores, -INFINITY),
+          scores = ex_where(im, open, ex_index_select(im, second.scores, 0, place), gone);
+  return (Selected){.scores = ex_cat2(im, ex_where(im, open, gone, first.scores), scores, 1),
+                    .boxes = ex_cat2(im, ex_gather(im, index, 1, first.boxes),
+                                     ex_index_select(im, second.boxes, 0, place), 1)};
+}
+
+/* Batch and class of every place of [groups, steps], as [groups * steps, 2]. */
 static ValueId nms_places(Import *im, const Nms *nms, SymInt steps, SymInt all) {
   int64_t *table = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups * 2);
   for (int64_t i = 0; i < nms->groups; i++) {
-    table[2 * i] = i / nms->classes;
-    table[2 * i + 1] = i % nms->classes;
+    table[2 * i] = i / nms->all.classes;
+    table[2 * i + 1] = i % nms->all.classes;
   }
   ValueId groups = build_const(&im->b, DTYPE_I64, 3, (int64_t[]){nms->groups, 1, 2}, table);
   return EX_VIEW(im, EX_EXPAND(im, groups, nms->groups, steps, 2), all, 2);
@@ -250,21 +369,21 @@ static ValueId nms_places(Import *im, const Nms *nms, SymInt steps, SymInt all) 
 
 void translate_non_max_suppression(Import *im) {
   Nms nms;
-  ValueId scores = 0, boxes = 0;
   if (!nms_read(im, &nms))
     return;
-  if (nms.steps == 0 || nms.groups == 0 || nms.boxes == 0) {
+  if (nms.steps == 0 || nms.groups == 0 || nms.all.count == 0) {
     out(im, 0, build_const(&im->b, DTYPE_I64, 2, (int64_t[]){0, 3}, &(int64_t){0}));
     return;
   }
-  nms_loop(im, &nms, &scores, &boxes);
+  int64_t most = leaders(im, &nms);
+  Selected selected = most ? nms_leaders(im, &nms, most) : nms_loop(im, &nms, nms.all);
   if (!import_ok(im))
     return;
-  SymInt steps = ex_dim(im, scores, 0), all = sym_mul(&im->g->syms, nms.groups, steps);
-  ValueId found = ex_with(im, OP_GT_TENSOR, EX_PERMUTE(im, scores, 1, 0), -INFINITY),
+  SymInt steps = ex_dim(im, selected.scores, 1), all = sym_mul(&im->g->syms, nms.groups, steps);
+  ValueId found = ex_with(im, OP_GT_TENSOR, selected.scores, -INFINITY),
           hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
   ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)),
-          flat = EX_VIEW(im, EX_PERMUTE(im, boxes, 1, 0), all, 1);
+          flat = EX_VIEW(im, selected.boxes, all, 1);
   if (nms.kept)
     flat = EX_VIEW(im, ex_index_select(im, nms.kept, 0, EX_VIEW(im, flat, all)), all, 1);
   /* Joined before the selection: cat of the runtime gives no columns when there are no rows. */
