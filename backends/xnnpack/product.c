@@ -14,7 +14,7 @@ enum {
   LEAST_CHANNELS = 16,   /* of the image: copies of fewer take longer than what they hold */
   LONG_RUN = 16          /* elements next to each other that are moved as fast as they are joined */
 };
-#define MOST_LOSS 1.4 /* with AVX-512; on Arm, where a product takes longer, it is less */
+#define MOST_LOSS 1.12 /* with AVX-512; on Arm, where a product takes longer, it is less */
 #define WEIGHT_OF_LOSS 1.75
 #define LEAST_GAIN 1.1 /* by which an estimate must be better */
 
