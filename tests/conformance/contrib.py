@@ -438,6 +438,49 @@ def other_cases():
                strides=[2, 1], group=2)
 
 
+def vision_and_language_cases():
+    own = np.random.default_rng(19)
+
+    def random(*shape, dtype=F32):
+        return own.standard_normal(shape).astype(dtype)
+
+    for n in (1, 2, 5, 9):
+        x = random(2, 3, n, n)
+        x[0, 0] = np.roll(np.eye(n, dtype=F32) * 2, 1, 1)  # no pivot stands where it belongs
+        yield Case(f"Inverse_{n}", "Inverse", "x", {"x": x}, rtol=1e-3, atol=1e-3)
+    yield Case("Inverse_f16", "Inverse", "x", {"x": random(3, 3, dtype=F16) + 3 * np.eye(3, dtype=F16)}, out=(F16,), rtol=1e-2, atol=1e-2)
+    yield Case("Inverse_dynamic", "Inverse", "x", [{"x": random(3, 4, 4)}, {"x": random(1, 4, 4)}], shapes={"x": ["batch", 4, 4]}, dims={"batch": "1..4"})
+    rois = np.array([[0, 0, 1, 1], [0.2, 0.7, 0.6, 0.1], [-0.3, 0.1, 0.9, 1.4], [0.5, 0.5, 0.5, 0.5]], F32)
+    feed = {"x": random(2, 3, 7, 9), "r": rois, "b": np.array([0, 1, 1, 0], np.int32)}
+    for mode in ("bilinear", "nearest"):
+        for size, outside in (((4, 5), 0.0), ((1, 3), 2.5), ((15, 1), -1.0)):
+            yield Case(f"CropAndResize_{mode}_{size[0]}", "CropAndResize", "x r b s", feed, {"s": np.array(size, np.int32)}, mode=mode, extrapolation_value=outside)
+    yield Case("CropAndResize_dynamic", "CropAndResize", "x r b s", [feed, {**feed, "r": rois[:1], "b": feed["b"][:1]}], {"s": np.array([4, 5], np.int32)},
+               shapes={"r": ["n", 4], "b": ["n"]}, dims={"n": "1..5"})
+    angle = own.random((12, 8)) * 6
+    cache = {"cos": np.cos(angle).astype(F32), "sin": np.sin(angle).astype(F32)}
+    at = own.integers(0, 12, (3, 2, 5))
+    for layout, section in ((0, [2, 3, 3]), (1, [3, 3, 2]), (1, [6, 1, 1])):
+        for interleaved in (0, 1):
+            name, form = f"MRotaryEmbedding_{layout}_{section[0]}_{interleaved}", {"mrope_section": section, "mrope_layout": layout, "interleaved": interleaved}
+            yield Case(name, "MRotaryEmbedding", "x p cos sin", {"x": random(2, 5, 32), "p": at}, cache, num_heads=2, **form)
+            yield Case(f"{name}_heads", "MRotaryEmbedding", "x p cos sin", {"x": random(2, 3, 5, 16), "p": at}, cache, **form)
+    yield Case("MRotaryEmbedding_partial", "MRotaryEmbedding", "x p cos sin", {"x": random(2, 5, 48), "p": at}, cache, mrope_section=[2, 3, 3], num_heads=2,
+               rotary_embedding_dim=16, scale=0.5)
+    gates = {"a": 4 * random(2, 5, 3), "b": random(2, 5, 3)}
+    weights = {"t": random(3), "s": -np.abs(random(3))}
+    yield Case("LinearAttentionGate", "LinearAttentionGate", "a t s b", gates, weights, out=(F32, F32))
+    yield Case("LinearAttentionGate_decay", "LinearAttentionGate", "a t s", {"a": gates["a"]}, weights)
+    yield Case("LinearAttentionGate_f16", "LinearAttentionGate", "a t s b", {k: v.astype(F16) for k, v in gates.items()}, weights, out=(F16, F16))
+    for size in (1, 2, 3, 5, 12):
+        ids = own.integers(0, 4, (3, 11))
+        ids[1] = 2
+        yield Case(f"NGramRepeatBlock_{size}", "NGramRepeatBlock", "i s", {"i": ids, "s": random(3, 6)}, ngram_size=size)
+    yield Case("NGramRepeatBlock_dynamic", "NGramRepeatBlock", "i s", [{"i": ids, "s": random(3, 6)}, {"i": ids[:, :3], "s": random(3, 6)}],
+               shapes={"i": [3, "n"]}, dims={"n": "3..20"}, ngram_size=3)
+    yield Case("Unique_in_order", "Unique", "x", {"x": np.floor(3 * random(17))}, out=(F32, np.int64, np.int64))
+
+
 def expected(case, feed, path):
     if case.reference:
         return [np.asarray(y) for y in case.reference(**feed, **case.constants)]
@@ -478,7 +521,8 @@ def check(case, args, server, work):
 
 
 def main():
-    return cases.run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases(), *other_cases()],
+    return cases.run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases(), *other_cases(),
+                      *vision_and_language_cases()],
                      check, cases.parser(__doc__).parse_args())
 
 

@@ -223,3 +223,60 @@ void translate_microsoft_rotary_embedding(Import *im) {
     heads = ex_fixed(im, x, 2) / (2 * half);
   rotary(im, cosines, in_required(im, 3), positions, heads);
 }
+
+enum { STREAMS = 3 }; /* of positions: time, height, width */
+
+/* The stream that each column of the caches is taken of: sections one after the other, or, in
+ * `mixed` ones, columns 3 k + 1 and 3 k + 2 of the first ones, as many as the sections of height
+ * and width have. */
+static bool rotary_streams(Import *im, int64_t half, bool mixed, int64_t *stream) {
+  Ints sections;
+  int64_t end = 0;
+  if (!attr_ints(im, "mrope_section", &sections) || sections.count != STREAMS ||
+      sections.at[0] < 0 || sections.at[1] < 0 || sections.at[2] < 0)
+    return import_fail(im, DIAG_ATTR_VALUE, "mrope_section must have three numbers, none below 0"),
+           false;
+  for (uint32_t i = 0; i < STREAMS && !mixed; i++)
+    for (int64_t k = 0; k < sections.at[i] && end < half; k++)
+      stream[end++] = i;
+  for (; mixed && end < half; end++)
+    stream[end] = end % STREAMS && end / STREAMS < sections.at[end % STREAMS] ? end % STREAMS : 0;
+  if (end < half)
+    import_fail(im, DIAG_ATTR_VALUE, "mrope_section has %lld columns of %lld", (long long)end,
+                (long long)half);
+  return import_ok(im);
+}
+
+/* Rows of a cache by the positions [3, B, S], each column by its stream: [B, S, half]. */
+static ValueId rotary_by_stream(Import *im, ValueId cache, ValueId positions,
+                                const int64_t *stream) {
+  SymInt batch = ex_dim(im, positions, 1), steps = ex_dim(im, positions, 2);
+  int64_t half = ex_fixed(im, cache, 1);
+  ValueId all = ex_index_select(im, cache, 0, ex_flat(im, positions)), chosen = 0,
+          streams = build_const_ints(&im->b, stream, (uint32_t)half);
+  all = EX_VIEW(im, all, STREAMS, batch, steps, half);
+  for (uint32_t i = 0; i < STREAMS; i++) {
+    ValueId one = ex_select(im, all, 0, i);
+    chosen = chosen ? ex_where(im, ex_with(im, OP_EQ_TENSOR, streams, i), one, chosen) : one;
+  }
+  return chosen;
+}
+
+/* com.microsoft: a token has three positions, and each column of its row of the caches is that of
+ * one of them (M-RoPE of Qwen2-VL and later). */
+void translate_microsoft_mrotary_embedding(Import *im) {
+  ValueId positions = in_required(im, 1), cosines = in_required(im, 2), sines = in_required(im, 3);
+  int64_t half = ex_fixed(im, cosines, 1);
+  attr_refuse(im, "is_packed_batching");
+  if (ex_rank(im, positions) != 3 || ex_dim(im, positions, 0) != STREAMS)
+    import_fail(im, DIAG_INPUT_RANK, "position_ids must have the shape [3, batch, sequence]");
+  if (!import_ok(im))
+    return;
+  int64_t *stream = ARENA_ARRAY(&im->scratch, int64_t, (size_t)half);
+  if (!rotary_streams(im, half, attr_flag(im, "mrope_layout", false), stream))
+    return;
+  double scale = attr_float(im, "scale", 1);
+  cosines = ex_times(im, rotary_by_stream(im, cosines, positions, stream), scale);
+  sines = ex_times(im, rotary_by_stream(im, sines, positions, stream), scale);
+  rotary(im, cosines, sines, 0, attr_int(im, "num_heads", 0));
+}

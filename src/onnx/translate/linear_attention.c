@@ -192,3 +192,15 @@ void translate_flex_attention(Import *im) {
   }
   out(im, 0, ex_cast(im, attention_mix(im, weights, ex_cast(im, v, work)), ex_dtype(im, v)));
 }
+
+/* What LinearAttention takes as decay and beta, computed in f32. */
+void translate_linear_attention_gate(Import *im) {
+  ValueId a = in_required(im, 0), b = in(im, 3);
+  ValueId sum = ex_add(im, ex_cast(im, a, DTYPE_F32), in_required(im, 1)),
+          decay = ex_mul(im, ex_unary(im, OP_SOFTPLUS, sum), in_required(im, 2));
+  out(im, 0, ex_cast(im, decay, ex_dtype(im, a)));
+  if (!b && out_wanted(im, 1))
+    import_fail(im, DIAG_INPUT_COUNT, "the output beta needs the input b");
+  if (b && out_wanted(im, 1))
+    out(im, 1, ex_cast(im, ex_unary(im, OP_SIGMOID, ex_cast(im, b, DTYPE_F32)), ex_dtype(im, b)));
+}

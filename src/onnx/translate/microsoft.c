@@ -1,6 +1,10 @@
 /* Operators of com.microsoft that stand beside those of the standard: older names, other defaults,
  * small formulas. */
+#include <math.h>
+
 #include "onnx/express.h"
+
+enum { NGRAM_MAX = 64 };
 
 /* As the standard's operator at one of its versions. */
 static void at_opset(Import *im, int64_t opset, void (*translate)(Import *)) {
@@ -53,4 +57,44 @@ void translate_cdist(Import *im) {
   ValueId squares = ex_mul(im, difference, difference);
   ValueId y = ex_sum(im, squares, 2, false);
   out(im, 0, root ? ex_unary(im, OP_SQRT, y) : y);
+}
+
+/* The scores of tokens that would end a sequence of `ngram_size` tokens that is there already
+ * become -infinity: where the last tokens but one are found, the one behind them. */
+void translate_ngram_repeat_block(Import *im) {
+  ValueId ids = in_required(im, 0), scores = in_required(im, 1), found = 0;
+  int64_t size = attr_int_required(im, "ngram_size");
+  SymTable *t = &im->g->syms;
+  SymInt length = ex_dim(im, ids, 1), places = sym_sub(t, length, size - 1);
+  if (ex_rank(im, ids) != 2 || ex_rank(im, scores) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "input_ids and scores must have rank 2");
+  if (size < 1 || size > NGRAM_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "ngram_size is %lld, not 1 to %d", (long long)size, NGRAM_MAX);
+  if (!import_ok(im))
+    return;
+  if (sym_upper(t, length) < size) {
+    out(im, 0, scores);
+    return;
+  }
+  if (sym_lower(t, length) < size) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "sequences may be shorter than ngram_size; let the range of their length begin "
+                "at %lld",
+                (long long)size);
+    return;
+  }
+  for (int64_t i = 0; i < size - 1; i++) {
+    ValueId here = ex_slice(im, ids, 1, i, sym_add(t, places, i)),
+            last = ex_slice(im, ids, 1, sym_add(t, places, i), sym_add(t, places, i + 1)),
+            equal = ex_eq(im, here, last);
+    found = found ? ex_and(im, found, equal) : equal;
+  }
+  ValueId next = ex_cast(im, ex_slice(im, ids, 1, size - 1, length), DTYPE_I64),
+          hits = found ? ex_cast(im, found, DTYPE_F32)
+                       : ex_full(im, DTYPE_F32, shape_of(im, next).d, 2, 1);
+  const Dims all = shape_of(im, scores);
+  ValueId counts = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, DTYPE_F32, &all, 0)), A_INT(1),
+                         A_VAL(next), A_VAL(hits));
+  out(im, 0,
+      ex_where(im, ex_with(im, OP_GT_TENSOR, counts, 0), ex_number(im, scores, -INFINITY), scores));
 }

@@ -194,6 +194,71 @@ void translate_roi_align(Import *im) {
   out(im, 0, ex_reduce(im, OP_AMAX, best, (int64_t[]){3, 5}, 2, false));
 }
 
+/* --- CropAndResize (com.microsoft) ---
+ *
+ * A product with matrices, too: corners of a region, as parts of the image, are centres of corner
+ * pixels. A pixel beyond the centres of the image's last ones is the extrapolation value. */
+
+/* Positions of the pixels of the result along dim d, [R, cells, 1]. */
+static ValueId crop_positions(Import *im, const RoiAlign *a, uint32_t d) {
+  double last = (double)(a->size[d] - 1);
+  ValueId begin = ex_times(im, ex_slice(im, a->rois, 1, d, d + 1), last),
+          end = ex_times(im, ex_slice(im, a->rois, 1, d + 2, d + 3), last);
+  if (a->cells[d] == 1)
+    return EX_VIEW(im, ex_times(im, ex_add(im, begin, end), 0.5), a->regions, 1, 1);
+  /* A divisor for each pixel: the kernel multiplies by the reciprocal of a single one. */
+  const SymInt cells = a->cells[d];
+  ValueId gaps = ex_full(im, ex_dtype(im, begin), &cells, 1, (double)(cells - 1)),
+          step = ex_div(im, ex_sub(im, end, begin), gaps),
+          offset = ex_mul(im, numbers(im, cells, begin), step);
+  return EX_VIEW(im, ex_add(im, begin, offset), a->regions, a->cells[d], 1);
+}
+
+/* Weights of the image's pixels along dim d, [R, cells, size], and which pixels of the result are
+ * inside, [R, cells, 1]. */
+static ValueId crop_matrix(Import *im, const RoiAlign *a, uint32_t d, bool nearest,
+                           ValueId *inside) {
+  ValueId at = crop_positions(im, a, d), places = image_places(im, a, d),
+          before_end = ex_with(im, OP_LE_TENSOR, at, (double)(a->size[d] - 1));
+  *inside = ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), before_end);
+  if (nearest)
+    at = ex_unary(im, OP_FLOOR, ex_plus(im, at, 0.5));
+  ValueId distance = ex_unary(im, OP_ABS, ex_sub(im, at, places)),
+          weights = ex_unary(im, OP_RELU, ex_sub(im, ex_number(im, at, 1), distance));
+  return ex_where(im, *inside, weights, ex_number(im, weights, 0));
+}
+
+void translate_crop_and_resize(Import *im) {
+  ValueId x = in_required(im, 0), rois = in_required(im, 1), batch = in_required(im, 2);
+  bool nearest = attr_choice(im, "mode", "bilinear", "bilinear|nearest") == 1;
+  double outside = attr_float(im, "extrapolation_value", 0);
+  Ints cells;
+  if (!in_consts(im, 3, &cells) || cells.count != 2 || cells.at[0] < 1 || cells.at[1] < 1 ||
+      cells.at[0] > CELLS_MAX || cells.at[1] > CELLS_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "crop_size must be two numbers known when lowering");
+    return;
+  }
+  if (ex_rank(im, x) != 4 || ex_rank(im, rois) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "X must have rank 4 and rois rank 2");
+  RoiAlign a = {.images = ex_index_select(im, x, 0, batch),
+                .regions = ex_dim(im, rois, 0),
+                .channels = ex_fixed(im, x, 1),
+                .size = {ex_fixed(im, x, 2), ex_fixed(im, x, 3)},
+                .cells = {cells.at[0], cells.at[1]},
+                .rois = rois};
+  if (!import_ok(im))
+    return;
+  ValueId inside[2], rows = crop_matrix(im, &a, 0, nearest, &inside[0]),
+                     columns = crop_matrix(im, &a, 1, nearest, &inside[1]),
+                     y = sampled(im, &a, rows, columns);
+  if (outside != 0) {
+    ValueId both = ex_and(im, EX_VIEW(im, inside[0], a.regions, 1, a.cells[0], 1),
+                          EX_VIEW(im, inside[1], a.regions, 1, 1, a.cells[1]));
+    y = ex_where(im, both, y, ex_number(im, y, outside));
+  }
+  out(im, 0, y);
+}
+
 /* --- MaxRoiPool ---
  *
  * The bins of a region are whole pixels that depend on its corners. A maximum over a bin is one

@@ -66,10 +66,12 @@ static ValueId result_order(Import *im, const Unique *u) {
   return ex_index_select(im, order, 0, ex_view_as(im, slots, &found));
 }
 
-void translate_unique(Import *im) {
+/* Outputs that a kind of Unique has: the values, where they are first, which one each entry is, and
+ * how often each is there; -1 for one that it does not have. */
+static void unique(Import *im, bool sorted, const int outputs[4]) {
   ValueId x = in_required(im, 0);
   Dims s = shape_of(im, x);
-  bool flat = !attr_has(im, "axis"), sorted = attr_flag(im, "sorted", true);
+  bool flat = !attr_has(im, "axis");
   uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
   SymInt all = shape_product(im, s.d, s.rank);
   if (flat) {
@@ -86,8 +88,15 @@ void translate_unique(Import *im) {
   find_equal(im, &u);
   rank_entries(im, &u, sorted);
   ValueId order = result_order(im, &u);
-  out(im, 0, ex_index_select(im, x, axis, order));
-  out(im, 1, order);
-  out(im, 2, u.rank);
-  out(im, 3, ex_index_select(im, u.count, 0, order));
+  const ValueId found[] = {ex_index_select(im, x, axis, order), order, u.rank,
+                           ex_index_select(im, u.count, 0, order)};
+  for (uint32_t i = 0; i < COUNT_OF(found); i++)
+    if (outputs[i] >= 0)
+      out(im, (uint32_t)outputs[i], found[i]);
 }
+
+void translate_unique(Import *im) {
+  unique(im, attr_flag(im, "sorted", true), (const int[]){0, 1, 2, 3});
+}
+
+void translate_microsoft_unique(Import *im) { unique(im, false, (const int[]){0, -1, 1, 2}); }
