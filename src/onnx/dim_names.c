@@ -1,4 +1,5 @@
-/* Names of dims: which inputs have them, and which of them --dim NAME=OTHER makes equal. */
+/* Names of dims: which inputs have them, which of them --dim NAME=OTHER makes equal, and which are
+ * sums. */
 #include "onnx/import_state.h"
 
 StrView onnx_dim_root(const DimFlag *flags, uint32_t count, StrView name) {
@@ -22,4 +23,19 @@ bool import_has_dim(const Onnx__GraphProto *graph, StrView name) {
     }
   }
   return false;
+}
+
+bool onnx_next_term(StrView *rest, StrView *term) {
+  if (!rest->size)
+    return false;
+  const char *plus = memchr(rest->data, '+', rest->size);
+  StrView t = {rest->data, plus ? (size_t)(plus - rest->data) : rest->size};
+  size_t past = t.size + (plus ? 1 : 0);
+  *rest = (StrView){rest->data + past, rest->size - past};
+  while (t.size && t.data[t.size - 1] == ' ')
+    t.size--;
+  while (t.size && t.data[0] == ' ')
+    t = (StrView){t.data + 1, t.size - 1};
+  *term = t;
+  return true;
 }

@@ -64,6 +64,9 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
 
 /* The name that stands for the sizes of `name`: itself, or what --dim NAME=OTHER leads to. */
 StrView onnx_dim_root(const DimFlag *flags, uint32_t count, StrView name);
+/* The next term of a name that is a sum, as "past + new" of a mask, without the blanks around it;
+ * false at the end. A name that is no sum has one term. */
+bool onnx_next_term(StrView *rest, StrView *term);
 /* Whether a dim_param stands for any size and names nothing, as "?" does. Dims of such a name are
  * not equal, unless --dim names it. */
 bool onnx_dim_is_nameless(StrView dim_param);

@@ -46,14 +46,42 @@ static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index)
   return NULL;
 }
 
-/* The dimension called name: as the flags say, else noted as missing (and 1, so that import can go
- * on). */
+/* The dimension called name: as the flags say, else a sum of others, else noted as missing (and 1,
+ * so that import can go on). */
 static SymInt dim_by_name(Import *im, StrView name);
+static StrView root_name(Import *im, StrView name);
 
 /* The sum of two named dims. */
 static SymInt dim_sum(Import *im, const DimFlag *flag) {
   SymInt a = dim_by_name(im, flag->same), b = dim_by_name(im, flag->plus);
   return sym_add(&im->g->syms, a, b);
+}
+
+/* A term of a name that is a sum: a number, or the name of a dim whose size is given. */
+static bool term_size(Import *im, StrView term, SymInt *out) {
+  uint32_t flag;
+  if (text_parse_i64(term, out))
+    return *out >= 0 && *out <= INT64_MAX / 16;
+  term = root_name(im, term);
+  if (!term.size ||
+      (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !find_flag(im, term, &flag)))
+    return false;
+  *out = dim_by_name(im, term);
+  return true;
+}
+
+/* "past + new", as exporters name the length of a mask. */
+static bool sum_by_name(Import *im, StrView name, SymInt *out) {
+  StrView rest = name, term;
+  SymInt size;
+  uint32_t terms = 0;
+  *out = 0;
+  for (; onnx_next_term(&rest, &term); terms++) {
+    if (sv_eq(term, name) || !term_size(im, term, &size))
+      return false;
+    *out = sym_add(&im->g->syms, *out, size);
+  }
+  return terms > 1;
 }
 
 static SymInt dim_by_name(Import *im, StrView name) {
@@ -72,6 +100,9 @@ static SymInt dim_by_name(Import *im, StrView name) {
                        : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
     return remember_dim(s, id, value);
   }
+  SymInt sum;
+  if (sum_by_name(im, name, &sum))
+    return remember_dim(s, id, sum);
   s->dims_missing = true;
   return remember_dim(s, id, 1);
 }

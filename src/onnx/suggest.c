@@ -5,6 +5,7 @@
 #include "onnx/file/tensor.h"
 #include "onnx/translate.h"
 #include "onnx/file/weights.h"
+#include "support/text.h"
 
 enum {
   MAX_DIMS = 512,
@@ -74,6 +75,31 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   ARENA_PUSH(s->arena, s->dims, s->count, (Dim){name, input, axis});
 }
 
+/* Whether a term of a name that is a sum gets its size elsewhere. */
+static bool has_size(const Suggester *s, StrView term) {
+  int64_t number;
+  bool found = text_parse_i64(term, &number);
+  for (uint32_t i = 0; i < s->options->dim_count && !found; i++)
+    found = sv_eq(s->options->dims[i].name, term);
+  for (uint32_t i = 0; i < s->count && !found; i++)
+    found = sv_eq(s->dims[i].name, term);
+  return found;
+}
+
+/* Leaves out the dims that are sums of others. */
+static void drop_sums(Suggester *s) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < s->count; i++) {
+    StrView rest = s->dims[i].name, term;
+    bool sum = memchr(rest.data, '+', rest.size);
+    while (sum && onnx_next_term(&rest, &term))
+      sum = has_size(s, term);
+    if (!sum)
+      s->dims[kept++] = s->dims[i];
+  }
+  s->count = kept;
+}
+
 static void find_dims(Suggester *s) {
   const Onnx__GraphProto *graph = s->model->proto->graph;
   for (size_t i = 0; i < graph->n_input && s->count < MAX_DIMS; i++) {
@@ -85,6 +111,7 @@ static void find_dims(Suggester *s) {
       if (!onnx_dim_is_known(t->shape->dim[axis]))
         add_dim(s, graph->input[i], axis);
   }
+  drop_sums(s);
 }
 
 /* --- sizes --- */

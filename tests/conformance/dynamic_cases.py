@@ -510,4 +510,9 @@ CASES = [
          lambda n, m: [floats(n, 64, m, 2), floats(n, m, 32)], sizes=((1, 3), (8, 3), (2, 8))),
     Case('a size between the multiples', 'float[n,4] x', 'float[k,8] y', 's = Constant<value_ints = [-1, 8]>() r = Reshape(x, s) y = Sigmoid(r)',
          lambda n, m: [floats(n, 4)], sizes=((4, 1), (2, 1), (8, 1)), least_n=2, beyond=lambda: [floats(5, 4)]),
+    # The kernel of amax ends the process where there are no rows.
+    Case('extremes of the elements of no rows', 'float[n,4] x, int64[1] a', 'float[k] y, float[k,1] z, float[k,4] p',
+         'o = Constant<value_ints = [0]>() t = Constant<value_ints = [1]>() s = Slice(x, o, a, o) y = ReduceMax<keepdims = 0>(s, t) '
+         'z = ReduceMin(s, t) p = Softmax(s)',
+         lambda n, m: [floats(n, 4), np.array([m])], sizes=((5, 2), (3, 3), (1, 8), (8, 0))),
 ]

@@ -138,6 +138,11 @@ def norms():
         right = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
         yield Case(f"LayerNormalization-far-{count}", "LayerNormalization", ["x", "s"], {"x": x}, {"s": np.ones(count, np.float32)},
                    epsilon=1e-5, oracle=[right.astype(np.float32)], rtol=0, atol=1e-4)
+    x = np.stack([np.zeros(64), np.arange(64) % 5]).astype(np.float16)
+    right = (x - x.mean(1, keepdims=True, dtype=np.float64)) / np.sqrt(x.var(1, keepdims=True, dtype=np.float64) + 1e-12)
+    yield Case("LayerNormalization-float16-equal", "LayerNormalization", ["x", "s", "b"], {"x": x},
+               {"s": np.ones(64, np.float16), "b": np.zeros(64, np.float16)}, epsilon=1e-12, out_type=np.float16,
+               oracle=[right.astype(np.float16)], rtol=0, atol=4e-3)
 
 
 def cases():

@@ -283,6 +283,14 @@ def resizes_of_tf2onnx():
         yield Case(f"Resize-17-tf2onnx-{label}", "Resize", [], {"x": normal(1, 5, 6, 2)}, {"z": ints(1, 2, height, width)}, opset=17, nodes=nodes, **EXACT)
 
 
+def images_of_bytes():
+    """Antialiased as Pillow does it: whole numbers after each axis. The seeds leave no element in the middle between two of them."""
+    for mode, seed, shape, sizes in (("linear", 45, (23, 31), (11, 13)), ("cubic", 0, (9, 14), (5, 21))):
+        x = np.random.default_rng(seed).integers(0, 256, (1, 2, *shape)).astype(np.uint8)
+        yield Case(f"Resize-18-{mode}-antialias-uint8", "Resize", ["x", "", "", "z"], {"x": x}, {"z": ints(1, 2, *sizes)}, opset=18, mode=mode, antialias=1,
+                   out_type=np.uint8, **EXACT)
+
+
 def cases():
-    for group in (max_pools, average_pools, convolutions, gathered, resizes, grids, normalizations, resizes_of_tf2onnx):
+    for group in (max_pools, average_pools, convolutions, gathered, resizes, grids, normalizations, resizes_of_tf2onnx, images_of_bytes):
         yield from group()

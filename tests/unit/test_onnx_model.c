@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "onnx/file/model.h"
+#include "onnx/import.h"
 #include "proto_writer.h"
 
 static Proto empty_graph(void) {
@@ -214,13 +215,32 @@ static void test_digits(void **state) {
   capture_release(&c);
 }
 
+/* Names of dims that are sums, as exporters write them. */
+static void check_terms(const char *name, const char *expected) {
+  StrView rest = sv_from(name), term;
+  StrBuf text = {0};
+  while (onnx_next_term(&rest, &term))
+    strbuf_printf(&text, "[" SV_FMT "]", SV_ARG(term));
+  assert_string_equal(strbuf_cstr(&text), expected);
+  strbuf_release(&text);
+}
+
+static void test_terms(void **state) {
+  check_terms("past_sequence_length + sequence_length", "[past_sequence_length][sequence_length]");
+  check_terms("past+new+1", "[past][new][1]");
+  check_terms("batch", "[batch]");
+  check_terms(" + x", "[][x]");
+  check_terms("x +", "[x]");
+  check_terms("", "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_graph),        cmocka_unit_test(test_ir_version),
       cmocka_unit_test(test_imports),         cmocka_unit_test(test_bad_imports),
       cmocka_unit_test(test_doubled_imports), cmocka_unit_test(test_function_imports),
       cmocka_unit_test(test_opset_version),   cmocka_unit_test(test_files),
-      cmocka_unit_test(test_digits),
+      cmocka_unit_test(test_digits),          cmocka_unit_test(test_terms),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -343,18 +343,29 @@ static ValueId resize_axis(Import *im, const Resize *r, uint32_t i, ValueId y) {
   return resample_axis(im, &r->how, &a, y);
 }
 
+static ValueId limited(Import *im, ValueId y, DType dtype) {
+  if (dtype_size(dtype) != 1)
+    return y;
+  return build(&im->b, OP_CLAMP, A_VAL(y), A_INT((int64_t)int_least(dtype)),
+               A_INT((int64_t)int_most(dtype)));
+}
+
+/* Integers are cut off at the end; with antialias ONNX Runtime rounds them to the nearest one after
+ * each axis, of which it takes the last one first, as Pillow does. */
 static void resize_axes(Import *im, const Resize *r) {
   DType dtype = ex_dtype(im, r->x);
-  bool blends = r->how.mode != RESAMPLE_NEAREST;
+  bool blends = r->how.mode != RESAMPLE_NEAREST, integer = blends && !dtype_is_float(dtype),
+       rounds = integer && r->how.antialias;
   ValueId y = r->x;
   if (blends && dtype != DTYPE_F64)
     y = ex_cast(im, y, DTYPE_F32);
-  for (uint32_t i = 0; i < r->count && import_ok(im); i++)
-    y = resize_axis(im, r, i, y);
-  if (blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
-    y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT((int64_t)int_least(dtype)),
-              A_INT((int64_t)int_most(dtype)));
-  out(im, 0, ex_cast(im, y, dtype));
+  for (uint32_t i = 0; i < r->count && import_ok(im); i++) {
+    ValueId before = y;
+    y = resize_axis(im, r, rounds ? r->count - 1 - i : i, y);
+    if (rounds && y != before)
+      y = limited(im, ex_unary(im, OP_FLOOR, ex_plus(im, y, 0.5)), dtype);
+  }
+  out(im, 0, ex_cast(im, integer ? limited(im, y, dtype) : y, dtype));
 }
 
 static void resize(Import *im, Resize *r) {
