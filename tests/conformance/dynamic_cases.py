@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynamic_data
-from dynamic_case import RNG, Case, at_run, codes, floats, quantized, weights
+from dynamic_case import RNG, Case, at_run, codes, floats, quantized, rows_at_run, weights
 
 CASES = [
     # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
@@ -510,4 +510,10 @@ CASES = [
          lambda n, m: [floats(n, 64, m, 2), floats(n, m, 32)], sizes=((1, 3), (8, 3), (2, 8))),
     Case('a size between the multiples', 'float[n,4] x', 'float[k,8] y', 's = Constant<value_ints = [-1, 8]>() r = Reshape(x, s) y = Sigmoid(r)',
          lambda n, m: [floats(n, 4)], sizes=((4, 1), (2, 1), (8, 1)), least_n=2, beyond=lambda: [floats(5, 4)]),
+    # Rows of which two dims vary have one range as well, also where they are stored in another order, or broadcast before.
+    Case('rows of two dims, quantized at run time', 'float[n,m,8] x', 'float[n,m,5] a, float[m,n,40] b, float[n,m,3] d',
+         't = Constant<value = float {0.001}>() i = Constant<value_ints = [1]>() o = Constant<value = float {0}>() '
+         + rows_at_run('a', 'x', weights(8, 5)) + 'y = Transpose<perm = [1, 0, 2]>(x) ' + rows_at_run('b', 'y', weights(8, 40))
+         + 'r = ReduceMean(x, i) k = Mul(r, o) z = Add(x, k) ' + rows_at_run('c', 'z', weights(8, 3)) + 'd = Relu(c)',
+         lambda n, m: [codes(n, m, 8)]),
 ]
