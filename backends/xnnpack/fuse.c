@@ -133,7 +133,9 @@ static void convert(Fuse *f, const XnnNode *n) {
   uint8_t from = f->x->values[in].datatype, to = f->x->values[out].datatype;
   if (from == XNN_FP32 && to == XNN_FP32) {
     f->alias[out] = in;
-    f->dynamic[out] = n->fields[2] == XNN_MARK_ROWS ? XF_BY_ROWS : XF_AS_A_WHOLE;
+    f->dynamic[out] = n->fields[2] == XNN_MARK_ROWS   ? XF_BY_ROWS
+                      : n->fields[2] == XNN_MARK_GRID ? XF_AS_GRID
+                                                      : XF_AS_A_WHOLE;
   } else if (from == XNN_QINT8 && to == XNN_FP32)
     f->codes[out] = in;
   else if (from == XNN_FP32 && to == XNN_QINT8)

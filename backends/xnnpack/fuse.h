@@ -10,7 +10,7 @@
 
 enum { XF_UNSIGNED_SHIFT = 128 }; /* between codes of int8 and uint8 */
 
-typedef enum XfDynamic { XF_NOT_DYNAMIC, XF_AS_A_WHOLE, XF_BY_ROWS } XfDynamic;
+typedef enum XfDynamic { XF_NOT_DYNAMIC, XF_AS_A_WHOLE, XF_BY_ROWS, XF_AS_GRID } XfDynamic;
 
 typedef struct Fuse {
   XnnLowering *l;

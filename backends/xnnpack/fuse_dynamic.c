@@ -1,22 +1,20 @@
 /* Products of operands that are quantized at run time.
  *
  * XNNPACK quantizes each image by its range, and each row of a product. The model has one range for
- * all rows, so they are made the pixels of one image, in one column. A convolution of 1 x 1 would
- * become a product of rows again: a stride beyond the one row or column keeps it one, or a row of
- * padding which is cut off behind it, or, where no slice can cut, as sizes vary, a second tap.
+ * all rows, so they are made the pixels of one image, in one column; rows of which two dims vary,
+ * which no reshape could split again, are an image of that height and width. XNNPACK makes a
+ * convolution of 1 x 1 a product of rows again, but no transposed one, which computes the same.
  *
  * Several images become one, too, which has them one below the other. */
 #include "backends/xnnpack/fuse.h"
 
 enum {
-  CONV_PAD_RIGHT = 1,
   CONV_PAD_BOTTOM = 2,
   CONV_KERNEL = 4,
   CONV_STRIDE = 6,
   CONV_DILATION = 8,
   CONV_GROUP_IN = 10
 };
-enum { BEYOND = 2 }; /* a stride over one row or column */
 enum { CONV_GROUP_OUT = 11, CONV_GROUPS = 12, CONV_IN = 15, CONV_OUT = 18 };
 
 XnnId xf_quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept) {
@@ -44,44 +42,6 @@ void xf_emit_reshape(Fuse *f, XnnId in, XnnId out) {
                         .fields = {to.rank, dims, in, out, 0}});
 }
 
-/* wide, a result with one more row of pixels than out has. */
-static void emit_cut(Fuse *f, XnnId wide, XnnId out) {
-  static const uint32_t begin[4] = {0};
-  uint32_t from = xnn_vector(f->x, begin, 4), size = xnn_vector(f->x, f->x->values[out].dims, 4);
-  xf_emit(f, &(XnnNode){.kind = XNN_STATIC_SLICE,
-                        .vector_count = 4,
-                        .fields = {4, from, size, wide, out, 0}});
-}
-
-/* The filter [out, 1, 1, in] with a tap of zeros behind its own. */
-static XnnId with_second_tap(Fuse *f, XnnId filter) {
-  Graph *g = f->l->g;
-  XnnValue from = f->x->values[filter];
-  uint32_t out = from.dims[0], in = from.dims[3], dims[] = {out, 1, 2, in};
-  const uint8_t *codes = value_constant(g, f->x->data[from.data - 1].v)->data;
-  uint64_t size = (uint64_t)out * 2 * in;
-  uint8_t *bytes = arena_alloc(&g->arena, size + 1);
-  memset(bytes, 0, size);
-  for (uint64_t i = 0; i < out; i++)
-    memcpy(&bytes[i * 2 * in], &codes[i * in], in);
-  TypeId type = graph_tensor_type(g, DTYPE_I8, 4, (SymInt[]){out, 1, 2, in}, ORDER_CONTIGUOUS);
-  ValueId v = graph_add_constant(g, type, (Constant){.data = bytes, .size = size}, 0);
-  XnnId made = xnn_constant(f->x, XNN_QCINT8, 4, dims, (XnnData){.v = v});
-  xnn_set_channels(f->x, made, 0, f->x->data[from.scales - 1], from.scale_count);
-  return made;
-}
-
-/* The node n, a convolution of 1 x 1, with a row of padding. */
-static void emit_padded(Fuse *f, const XnnNode *n) {
-  XnnNode padded = *n;
-  XnnValue to = f->x->values[n->fields[CONV_OUT]];
-  to.dims[1]++;
-  padded.fields[CONV_PAD_BOTTOM] = 1;
-  padded.fields[CONV_OUT] = xnn_value(f->x, XNN_FP32, 4, to.dims);
-  xf_emit(f, &padded);
-  emit_cut(f, padded.fields[CONV_OUT], n->fields[CONV_OUT]);
-}
-
 /* The filter of a product as one of a convolution. */
 static XnnId filter_of_pixels(Fuse *f, XnnId filter) {
   XnnValue from = f->x->values[filter];
@@ -91,7 +51,35 @@ static XnnId filter_of_pixels(Fuse *f, XnnId filter) {
   return made;
 }
 
-static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter, XnnId bias) {
+/* The product n of pixels and the filter of a product, as a convolution. */
+static XnnNode product_of_pixels(Fuse *f, const XnnNode *n, XnnId pixels, XnnId filter, XnnId out) {
+  return (XnnNode){.kind = XNN_CONV_TRANSPOSE2D,
+                   .limited = n->limited,
+                   .limit_low = n->limit_low,
+                   .limit_high = n->limit_high,
+                   .fields = {[CONV_KERNEL] = 1,
+                              1,
+                              [CONV_STRIDE] = 1,
+                              1,
+                              [CONV_DILATION] = 1,
+                              1,
+                              [CONV_GROUP_IN] = f->x->values[filter].dims[1],
+                              [CONV_GROUP_OUT] = f->x->values[filter].dims[0],
+                              [CONV_GROUPS] = 1,
+                              [CONV_IN] = pixels,
+                              filter_of_pixels(f, filter),
+                              n->fields[2],
+                              out,
+                              0}};
+}
+
+static void emit_grid(Fuse *f, const XnnNode *n, XnnId in, XnnId filter) {
+  XnnId pixels = xf_quantized_at_run(f, in, 3, &f->images[in]);
+  XnnNode conv = product_of_pixels(f, n, pixels, filter, xf_result(n));
+  xf_emit(f, &conv);
+}
+
+static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter) {
   XnnGraph *x = f->x;
   XnnValue from = x->values[in];
   XnnId out = xf_result(n);
@@ -104,24 +92,7 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
     xf_quantized_at_run(f, image, 3, &f->rows[in]);
   }
   XnnId pixels = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, count});
-  XnnNode conv = {.kind = XNN_CONV2D,
-                  .limited = n->limited,
-                  .limit_low = n->limit_low,
-                  .limit_high = n->limit_high,
-                  .fields = {[CONV_KERNEL] = 1,
-                             1,
-                             [CONV_STRIDE] = 1,
-                             BEYOND,
-                             [CONV_DILATION] = 1,
-                             1,
-                             [CONV_GROUP_IN] = columns,
-                             [CONV_GROUP_OUT] = count,
-                             [CONV_GROUPS] = 1,
-                             [CONV_IN] = f->rows[in],
-                             filter_of_pixels(f, filter),
-                             bias,
-                             pixels,
-                             0}};
+  XnnNode conv = product_of_pixels(f, n, f->rows[in], filter, pixels);
   xf_emit(f, &conv);
   xf_emit_reshape(f, pixels, out);
 }
@@ -132,31 +103,6 @@ static bool takes_pixels(const XnnNode *n) {
   return n->kind == XNN_CONV2D && v[CONV_KERNEL] == 1 && v[CONV_KERNEL + 1] == 1 &&
          v[CONV_STRIDE] == 1 && v[CONV_STRIDE + 1] == 1 && v[CONV_GROUPS] == 1 && !v[0] && !v[1] &&
          !v[2] && !v[3];
-}
-
-/* The axis on which the image has one place; 0: none. */
-static uint32_t single_axis(const XnnValue *image) {
-  for (uint32_t axis = 1; axis <= 2; axis++)
-    if (image->dims[axis] == 1 && !(image->dynamic >> axis & 1))
-      return axis;
-  return 0;
-}
-
-/* n, a convolution of 1 x 1, as one that XNNPACK makes no product of. */
-static void emit_pixels(Fuse *f, XnnNode *n) {
-  const XnnValue *in = &f->x->values[n->fields[CONV_IN]];
-  uint32_t single = single_axis(in);
-  if (single) {
-    n->fields[CONV_STRIDE + single - 1] = BEYOND;
-  } else if (xf_open_dims(in)) {
-    n->fields[CONV_KERNEL + 1] = 2;
-    n->fields[CONV_PAD_RIGHT] = 1;
-    n->fields[CONV_IN + 1] = with_second_tap(f, n->fields[CONV_IN + 1]);
-  } else {
-    emit_padded(f, n);
-    return;
-  }
-  xf_emit(f, n);
 }
 
 /* XNNPACK's kernels take 8 channels of a group at once. */
@@ -211,6 +157,9 @@ static bool in_groups(Fuse *f, XnnNode *n, XnnId filter, XnnId *grouped) {
   return true;
 }
 
+/* Moves may have made something else of what was one. */
+static bool is_grid(const XnnValue *value) { return value->rank == 4 && value->dims[0] == 1; }
+
 static bool compute_rows(Fuse *f, const XnnNode *n) {
   XnnId in = f->alias[n->fields[0]], filter = xf_filter_of(f, n, n->fields[1]);
   if (filter == XNN_NONE)
@@ -222,7 +171,11 @@ static bool compute_rows(Fuse *f, const XnnNode *n) {
                xf_open_dims(&f->x->values[in]) <= 1 &&
                xf_open_dims(&f->x->values[xf_result(n)]) <= 1;
   if (whole) {
-    emit_rows_as_image(f, n, in, filter, n->fields[2]);
+    emit_rows_as_image(f, n, in, filter);
+    return true;
+  }
+  if (f->dynamic[n->fields[0]] == XF_AS_GRID && is_grid(&f->x->values[in])) {
+    emit_grid(f, n, in, filter);
     return true;
   }
   copy.fields[0] = xf_quantized_at_run(f, in, 1, &f->tokens[in]);
@@ -292,9 +245,8 @@ static XnnId stacked(Fuse *f, const Stack *s, XnnId in, bool pixels) {
 
 static void emit_image(Fuse *f, XnnNode *n) {
   if (takes_pixels(n) && xf_rows_of(&f->x->values[n->fields[CONV_IN]]) > 1)
-    emit_pixels(f, n);
-  else
-    xf_emit(f, n);
+    n->kind = XNN_CONV_TRANSPOSE2D;
+  xf_emit(f, n);
 }
 
 /* n, whose operand is not quantized yet, for several images. */

@@ -72,7 +72,8 @@ static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint3
 /* A new value for the result y of a node that takes rows of x. Where y has to be plain in the end,
  * and is larger than x (scores of a vocabulary), x is what is brought into that order. */
 static XnnId result_of_rows(XnnLowering *l, ValueId x, ValueId y) {
-  if (xl_has_permuted(l, x) && xl_is_output(l, y) && xl_elements(l, y) > xl_elements(l, x)) {
+  if (xl_has_permuted(l, x) && !xl_is_quantized_at_run(l->g, x) && xl_is_output(l, y) &&
+      xl_elements(l, y) > xl_elements(l, x)) {
     Permuted t = xl_permuted(l, x);
     if (!xl_is_unmerged(&t, value_rank(l->g, x)))
       (void)xl_plain(l, x);

@@ -159,9 +159,15 @@ static bool takes_images(const Graph *g, ValueId x, uint32_t most, bool all) {
   return false;
 }
 
+/* Whether x, rows that are quantized as a whole, is a grid of them: [height, width, columns], the
+ * first two of which vary (fuse_dynamic.c). */
+static bool is_grid(const Graph *g, ValueId x) {
+  return value_rank(g, x) == 3 && xl_varying_dims(g, x) == 2 && sym_is_const(value_dim(g, x, 2));
+}
+
 /* Whether products that quantize by rows or images can quantize x, a result of a node that
- * dequantizes it, as a whole: an image, or rows of which at most one dim varies (fuse_dynamic.c).
- */
+ * dequantizes it, as a whole: an image, or rows of which at most one dim varies, or a grid of them
+ * (fuse_dynamic.c). */
 static bool is_one_image(const Graph *g, ValueId x) {
   if (quantization_of(g, value_def(g, x)).rows)
     return true;
@@ -172,8 +178,9 @@ static bool is_one_image(const Graph *g, ValueId x) {
   }
   if (takes_images(g, x, MOVES, true))
     return false;
-  return !rows || (xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
-                   sym_is_const(value_dim(g, x, value_rank(g, x) - 1)));
+  return !rows || is_grid(g, x) ||
+         (xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
+          sym_is_const(value_dim(g, x, value_rank(g, x) - 1)));
 }
 
 bool xl_is_quantized_at_run(const Graph *g, ValueId x) {
@@ -201,6 +208,34 @@ void lower_choice(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
 }
 
+/* x, with its three dims in order behind an axis of size 1. */
+static Permuted behind_one(XnnLowering *l, ValueId x) {
+  Permuted t = xl_permuted(l, x), to = {.axis = {1, 2, 3}};
+  uint32_t perm[] = {0, t.axis[0], t.axis[1], t.axis[2]};
+  if (xl_rank(l, t.id) != 4 || xl_is_unmerged(&t, 3)) {
+    t = (Permuted){.id = xl_plain(l, x), .axis = {0, 1, 2}};
+    xl_add_axis(l, &t, 3);
+    return t;
+  }
+  while (perm[0] < 3 && !xl_is_extra_axis(&t, 3, perm[0]))
+    perm[0]++;
+  to.id = t.id;
+  xl_permute_axes(l, &to, perm, 4);
+  return to;
+}
+
+/* Marks x, which is y quantized, as [1, height, width, columns]. */
+static void mark_grid(XnnLowering *l, ValueId x, ValueId y) {
+  Permuted t = behind_one(l, x);
+  XnnId out = xl_temp_like(l, t.id);
+  xl_unary(l, XNN_CONVERT, t.id, out);
+  if (!xl_ok(l))
+    return;
+  l->x.nodes[l->x.node_count - 1].fields[2] = XNN_MARK_GRID;
+  t.id = out;
+  xl_set_permuted(l, y, t);
+}
+
 /* A conversion of floats to floats marks what is quantized. */
 void lower_dynamic(XnnLowering *l, NodeId n) {
   NodeId from = value_def(l->g, node_value(l->g, n, 0));
@@ -209,8 +244,13 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
   if (!xl_ok(l))
     return;
+  bool by_rows = quantization_of(l->g, from).rows;
+  if (!by_rows && is_grid(l->g, node_result(l->g, n, 0))) {
+    mark_grid(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
+    return;
+  }
   convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
-  if (xl_ok(l) && quantization_of(l->g, from).rows)
+  if (xl_ok(l) && by_rows)
     l->x.nodes[l->x.node_count - 1].fields[2] = XNN_MARK_ROWS;
 }
 

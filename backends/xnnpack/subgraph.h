@@ -16,8 +16,8 @@ enum {
   XNN_MAX_EXTERNS = 4096,
   XNN_FLAG_TRANSPOSE_WEIGHTS = 1,
   XNN_FLAG_TRANSPOSE_B = 1,
-  XNN_MARK_ROWS =
-      1, /* never written: of a conversion of floats to floats, which fuse.c takes away */
+  XNN_MARK_ROWS = 1, /* these two are never written: of a conversion of floats to floats, which */
+  XNN_MARK_GRID = 2, /* fuse.c takes away; GRID: of [1, height, width, columns] */
   XNN_FLAG_KEEP_DIMS = 0x40,
   XNN_FLAG_ALIGN_CORNERS = 8
 };

@@ -36,6 +36,13 @@ def at_run(result, weight, attributes="group = 1"):
             f"{result}_f = Cast<to = 1>({result}_i) {result} = Mul({result}_f, scale) ")
 
 
+def rows_at_run(result, x, weight):
+    """x times a matrix of codes, x quantized at run time: as quantize_dynamic writes MatMul."""
+    return (f"{result}_q, {result}_s, {result}_z = DynamicQuantizeLinear({x}) {result}_w = {weight} "
+            f"{result}_i = MatMulInteger({result}_q, {result}_w, {result}_z) {result}_f = Cast<to = 1>({result}_i) "
+            f"{result}_t = Mul({result}_s, t) {result} = Mul({result}_f, {result}_t) ")
+
+
 def quantized(result, x):
     """x in codes of int8 with scale s and zero point o, as numbers again."""
     return f"{result}_q = QuantizeLinear({x}, s, o) {result} = DequantizeLinear({result}_q, s, o) "

@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynamic_data
-from dynamic_case import RNG, Case, at_run, codes, floats, quantized, weights
+from dynamic_case import RNG, Case, at_run, codes, floats, quantized, rows_at_run, weights
 
 CASES = [
     # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
@@ -515,4 +515,10 @@ CASES = [
          'o = Constant<value_ints = [0]>() t = Constant<value_ints = [1]>() s = Slice(x, o, a, o) y = ReduceMax<keepdims = 0>(s, t) '
          'z = ReduceMin(s, t) p = Softmax(s)',
          lambda n, m: [floats(n, 4), np.array([m])], sizes=((5, 2), (3, 3), (1, 8), (8, 0))),
+    # Rows of which two dims vary have one range as well, also where they are stored in another order, or broadcast before.
+    Case('rows of two dims, quantized at run time', 'float[n,m,8] x', 'float[n,m,5] a, float[m,n,40] b, float[n,m,3] d',
+         't = Constant<value = float {0.001}>() i = Constant<value_ints = [1]>() o = Constant<value = float {0}>() '
+         + rows_at_run('a', 'x', weights(8, 5)) + 'y = Transpose<perm = [1, 0, 2]>(x) ' + rows_at_run('b', 'y', weights(8, 40))
+         + 'r = ReduceMean(x, i) k = Mul(r, o) z = Add(x, k) ' + rows_at_run('c', 'z', weights(8, 3)) + 'd = Relu(c)',
+         lambda n, m: [codes(n, m, 8)]),
 ]

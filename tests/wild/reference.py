@@ -29,6 +29,24 @@ def session(path, optimise=True, exact=True):
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
+def unflatten(flat, path):
+    """ONNX Runtime's own form of a model, .ort, as .onnx; nothing is optimised that was not before. It forgets the names of branches."""
+    import onnx
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.optimized_model_filepath = path
+    options.add_session_config_entry("session.save_model_format", "ONNX")
+    onnxruntime.InferenceSession(flat, options, providers=["CPUExecutionProvider"])
+    model = onnx.load(path)
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                attribute.g.name = attribute.name
+    onnx.save(model, path)
+
+
 def run(model, arrays):
     return [as_array(x) for x in model.run(None, {x.name: a for x, a in zip(model.get_inputs(), arrays)})]
 

