@@ -1,4 +1,4 @@
-/* Inputs, initializers and outputs of a graph; dimensions by name. */
+/* Inputs and initializers of a graph; dimensions and declared types by name. */
 #include "onnx/import_state.h"
 #include "onnx/labels.h"
 #include "onnx/packed.h"
@@ -442,7 +442,7 @@ Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
   return STATUS_OK;
 }
 
-/* --- declared types and outputs --- */
+/* --- declared types --- */
 
 void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -510,64 +510,4 @@ bool out_declared_dtype(Import *im, uint32_t i, DType *dtype) {
   const Onnx__TypeProto__Tensor *t = wanted ? declared(im, import_output_name(im, i)) : NULL;
   *dtype = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   return *dtype != DTYPE_NONE;
-}
-
-/* The value of graph output `info`, or 0 after a report. */
-static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
-  StrView name = onnx_text(info->name);
-  Binding binding = import_lookup(im, import_name(im, info->name));
-  if (binding.kind == BIND_POISON)
-    return 0;
-  if (binding.kind != BIND_VALUE) {
-    im->state->failed = true;
-    const char *what = binding.kind == BIND_NONE
-                           ? "is never produced"
-                           : "is a sequence or an empty optional, which a program cannot return";
-    (void)diag_report(im->ctx->sink,
-                      binding.kind == BIND_NONE ? DIAG_OUTPUT_MISSING : DIAG_UNSUPPORTED_FEATURE,
-                      context_place(im->ctx), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
-    return 0;
-  }
-  if (binding.labels) {
-    labels_warn(im, name, binding.labels);
-    return binding.value;
-  }
-  if (binding.packed) {
-    im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, context_place(im->ctx),
-                      "graph output '" SV_FMT "' has element type %s, which is not supported",
-                      SV_ARG(name), onnx_dtype_name(binding.packed));
-    return 0;
-  }
-  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
-  DType wanted = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
-  if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding.value)) {
-    im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, context_place(im->ctx),
-                      "graph output '" SV_FMT "' is declared %s but computed as %s", SV_ARG(name),
-                      dtype_name(wanted), dtype_name(value_dtype(im->g, binding.value)));
-    return 0;
-  }
-  return binding.value;
-}
-
-Status import_outputs(Import *im, const Onnx__GraphProto *graph) {
-  if (!graph->n_output)
-    return diag_report(im->ctx->sink, DIAG_NO_OUTPUT, context_place(im->ctx),
-                       "the graph has no outputs");
-  ValueId *values = ARENA_ARRAY(&im->state->arena, ValueId, graph->n_output);
-  NameId *names = ARENA_ARRAY(&im->state->arena, NameId, graph->n_output);
-  for (size_t i = 0; i < graph->n_output; i++) {
-    names[i] = import_name(im, graph->output[i]->name);
-    values[i] = names[i] ? output_value(im, graph->output[i]) : 0;
-    if (!names[i])
-      return diag_report(im->ctx->sink, DIAG_OUTPUT_MISSING, context_place(im->ctx),
-                         "graph output %zu has no name", i);
-    if (!values[i])
-      im->state->failed = true;
-  }
-  if (im->state->failed)
-    return STATUS_INVALID;
-  graph_set_outputs(im->g, values, (uint32_t)graph->n_output, names);
-  return STATUS_OK;
 }

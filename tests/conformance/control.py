@@ -59,6 +59,7 @@ class Case:
     states: int = -1  # of the first loop, as the importer builds it; -1 is not looked at
     fails: list = dataclasses.field(default_factory=list)  # inputs with which the call must end with an error
     says: str = "cannot run"  # a part of that error in etc run
+    stacked: bool = False  # lists among the outputs are one tensor, not one for each element
 
     def model(self):
         return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {self.opset}, "ai.onnx.ml" : 3]> '
@@ -464,12 +465,31 @@ CASES += [
              e = Exp(part) d0 = Squeeze(b0) d1 = Squeeze(b2) by = Squeeze(one) at = Range(d0, d1, by) row = Reshape(at, two) index = Tile(row, rows)
              r = ScatterElements<axis = 1>(s, index, e) }>""",
          [[floats(2, 6), whole(n)] for n in (3, 1, 6)]),
+    # Lists at the end: a known number of tensors, and as many as there are steps.
+    Case("list-output", "float[4,6] x", "seq(float[4,k]) y, float[4,6] z",
+         "s = Constant<value_ints = [1,2,3]>() z = Neg(x) y = SplitToSequence<axis = 1>(x, s)", [[floats(4, 6)]], jumps=False),
+    Case("list-output-of-loop", "float[2,3] x, float[n] v", "seq(float[2,3]) y, float[2,3] z", TRUE + """
+         e = SequenceEmpty<dtype = 1>() steps = Size(v)
+         z, y = Loop (steps, t, x, e) <body = b (int64 i, bool c, float[2,3] a, seq(float[2,3]) l) => (bool k, float[2,3] r, seq(float[2,3]) m) {
+             k = Identity(c) r = Exp(a) m = SequenceInsert(l, r) }>""",
+         [[floats(2, 3), floats(n)] for n in (3, 1, 5)], {"n": "1..5"}, stacked=True),
 ]
 
 
-def expected(path, feeds):
-    session = cases.ort_session(path)
-    return [session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)}) for inputs in feeds]
+def tensors(name, value, stacked):
+    """Name and value of the outputs that a program has for one of the model."""
+    if not isinstance(value, list):
+        return [(name, value)]
+    return [(name, np.stack(value))] if stacked else [(f"{name}.{i}", x) for i, x in enumerate(value)]
+
+
+def expected(case, path, feeds):
+    """The names of the outputs, and their values for each of the feeds."""
+    session, want = cases.ort_session(path), []
+    for inputs in feeds:
+        values = session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)})
+        want.append([t for x, y in zip(session.get_outputs(), values) for t in tensors(x.name, y, case.stacked)])
+    return [name for name, _ in want[0]], [[y for _, y in outputs] for outputs in want]
 
 
 def succeeds_wrongly(case, args, server, work, path, program):
@@ -482,7 +502,7 @@ def succeeds_wrongly(case, args, server, work, path, program):
         if answer["stage"] != "run":
             return f"no error on the runtime: {answer['stage']} {answer['message']}"
         try:
-            expected(path, [inputs])
+            expected(case, path, [inputs])
             return "ONNX Runtime has no error"
         except Exception as error:  # noqa: BLE001 (whatever it raises)
             if "RUNTIME_EXCEPTION" not in str(error) and "INVALID_ARGUMENT" not in str(error) and "FAIL" not in str(error):
@@ -519,7 +539,7 @@ def check(case, args, server, work):
     path, program, artifacts = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "artifacts"))
     model = case.model()
     onnx.save(model, path)
-    want = expected(path, case.feeds)
+    names, want = expected(case, path, case.feeds)
     flags = [*args.extra, "--artifacts", artifacts]
     stage, code, message, _ = etc_command.lower(args.etc, path, program, case.dims, flags, args.timeout)
     if stage != "ok":
@@ -537,9 +557,10 @@ def check(case, args, server, work):
     done = subprocess.run([args.etc, "verify", program], capture_output=True, text=True, timeout=args.timeout)
     if done.returncode:
         return "verify: " + done.stderr
-    names, model_inputs = [x.name for x in model.graph.output], [x.name for x in model.graph.input]
+    model_inputs = [x.name for x in model.graph.input]
     dims = {k: v for k, v in case.dims.items() if f"[{k}" not in case.inputs and f",{k}" not in case.inputs}
-    for source in (path, program):
+    # Of known sizes a list has a known number of tensors.
+    for source in (program,) if case.stacked else (path, program):
         for inputs, outputs in zip(case.feeds[:2], want):
             flags = [x for k, v in dims.items() if source == path for x in ("--dim", f"{k}={v}")]
             wrong = witness.disagreement(args.etc, source, list(zip(model_inputs, inputs)), list(zip(names, outputs)), work,

@@ -110,7 +110,7 @@ def of_dynamic(case, path):
 
 
 def of_control(case, path):
-    return Packed(case.name, case.model(), list(zip(case.feeds, control.expected(path, case.feeds))), dim_settings(case.dims), rtol=1e-4, atol=1e-5)
+    return Packed(case.name, case.model(), list(zip(case.feeds, control.expected(case, path, case.feeds)[1])), dim_settings(case.dims), rtol=1e-4, atol=1e-5)
 
 
 def of_quantized(case, path):

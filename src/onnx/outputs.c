@@ -1,0 +1,106 @@
+/* The outputs of the model's graph. */
+#include "onnx/file/tensor.h"
+#include "onnx/import_state.h"
+#include "onnx/labels.h"
+
+typedef struct Outputs {
+  ValueId *values;
+  NameId *names;
+  uint32_t count, name_count;
+} Outputs;
+
+static void add(Import *im, Outputs *outputs, NameId name, ValueId v) {
+  ARENA_PUSH(&im->state->arena, outputs->values, outputs->count, v);
+  ARENA_PUSH(&im->state->arena, outputs->names, outputs->name_count, name);
+}
+
+static void refuse(Import *im, DiagCode code, StrView name, const char *what) {
+  im->state->failed = true;
+  (void)diag_report(im->ctx->sink, code, context_place(im->ctx), "graph output '" SV_FMT "' %s",
+                    SV_ARG(name), what);
+}
+
+/* A list: its tensors one after the other, or, where only the running program knows how many there
+ * are, all as one. */
+static void add_list(Import *im, Outputs *outputs, StrView name, const Binding *list) {
+  StrBuf text = {0};
+  Diag *d = diag_begin(im->ctx->sink, DIAG_LIST_OUTPUT, context_place(im->ctx));
+  if (list->kind == BIND_STACK) {
+    add(im, outputs, intern_add(&im->ctx->names, name), list->value);
+    diag_message(d,
+                 "output '" SV_FMT "', a list, is one tensor, whose first dim counts its elements",
+                 SV_ARG(name));
+  } else {
+    diag_message(d, "output '" SV_FMT "', a list, is %u outputs, '" SV_FMT ".0' and so on",
+                 SV_ARG(name), list->count, SV_ARG(name));
+  }
+  (void)diag_end(d);
+  for (uint32_t i = 0; list->kind == BIND_SEQUENCE && i < list->count; i++) {
+    strbuf_clear(&text);
+    strbuf_printf(&text, SV_FMT ".%u", SV_ARG(name), i);
+    add(im, outputs, intern_add(&im->ctx->names, sv_from(strbuf_cstr(&text))), list->items[i]);
+  }
+  strbuf_release(&text);
+}
+
+static void add_tensor(Import *im, Outputs *outputs, const Onnx__ValueInfoProto *info,
+                       const Binding *binding) {
+  StrView name = onnx_text(info->name);
+  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
+  DType wanted = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
+  if (binding->labels) {
+    labels_warn(im, name, binding->labels);
+  } else if (binding->packed) {
+    im->state->failed = true;
+    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, context_place(im->ctx),
+                      "graph output '" SV_FMT "' has element type %s, which is not supported",
+                      SV_ARG(name), onnx_dtype_name(binding->packed));
+  } else if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding->value)) {
+    im->state->failed = true;
+    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, context_place(im->ctx),
+                      "graph output '" SV_FMT "' is declared %s but computed as %s", SV_ARG(name),
+                      dtype_name(wanted), dtype_name(value_dtype(im->g, binding->value)));
+  }
+  add(im, outputs, import_name(im, info->name), binding->value);
+}
+
+static void add_output(Import *im, Outputs *outputs, const Onnx__ValueInfoProto *info) {
+  StrView name = onnx_text(info->name);
+  Binding binding = import_lookup(im, import_name(im, info->name));
+  switch (binding.kind) {
+  case BIND_NONE:
+    refuse(im, DIAG_OUTPUT_MISSING, name, "is never produced");
+    break;
+  case BIND_ABSENT:
+    refuse(im, DIAG_UNSUPPORTED_FEATURE, name,
+           "is an empty optional, which a program cannot return");
+    break;
+  case BIND_POISON:
+    im->state->failed = true;
+    break;
+  case BIND_SEQUENCE:
+  case BIND_STACK:
+    add_list(im, outputs, name, &binding);
+    break;
+  case BIND_VALUE:
+    add_tensor(im, outputs, info, &binding);
+    break;
+  }
+}
+
+Status import_outputs(Import *im, const Onnx__GraphProto *graph) {
+  Outputs outputs = {0};
+  for (size_t i = 0; i < graph->n_output; i++) {
+    if (!import_name(im, graph->output[i]->name))
+      return diag_report(im->ctx->sink, DIAG_OUTPUT_MISSING, context_place(im->ctx),
+                         "graph output %zu has no name", i);
+    add_output(im, &outputs, graph->output[i]);
+  }
+  if (im->state->failed)
+    return STATUS_INVALID;
+  if (!outputs.count)
+    return diag_report(im->ctx->sink, DIAG_NO_OUTPUT, context_place(im->ctx),
+                       "the graph has no outputs");
+  graph_set_outputs(im->g, outputs.values, outputs.count, outputs.names);
+  return STATUS_OK;
+}
