@@ -70,9 +70,9 @@ static Status check_inputs(Symints *s, NodeId last, uint64_t *checks) {
   Graph *g = s->g;
   bool *checked = ARENA_ARRAY(s->p->scratch, bool, (size_t)g->syms.symbol_count + 1);
   for (uint32_t i = 0; i < g->input_count; i++) {
-    const Type *t = value_type(g, g->inputs[i]);
-    for (uint32_t k = 0; t->kind == TYPE_TENSOR && k < t->rank; k++)
-      TRY(check_least(s, t->dims[k], checked, last, checks));
+    const Type t = *value_type(g, g->inputs[i]); /* a check adds types, which moves them all */
+    for (uint32_t k = 0; t.kind == TYPE_TENSOR && k < t.rank; k++)
+      TRY(check_least(s, t.dims[k], checked, last, checks));
   }
   return STATUS_OK;
 }
