@@ -286,10 +286,10 @@ static ValueId of_group(Import *im, const Boxes *boxes, ValueId x, ValueId index
 }
 
 /* The `most` best boxes of each group, in the order of the model: of equal scores the first one is
- * taken. Of few boxes only the best one, so that all is left to the groups that have any. The
- * kernel takes any of those that are equal to the worst of them, which are left out. `worst`: that
- * score, [groups, 1], -inf where all boxes of the group are among the leaders; `index`: their
- * positions, [groups, leaders]. */
+ * taken. The kernel takes any of those that are equal to the worst of them, which are left out.
+ * `worst`: that score, [groups, 1], -inf where all boxes of the group are among the leaders;
+ * `index`: their positions, [groups, leaders]. Handing groups of few boxes over to the second loop
+ * at once was measured, too: with 8,400 boxes 0.7 of the time, with 1,000 of 91 classes 1.7. */
 static Boxes leading(Import *im, const Nms *nms, int64_t most, ValueId *worst, ValueId *index) {
   const Boxes *all = &nms->all;
   SymInt count = data_size(im, ex_min(im, ex_size(im, all->count), ex_int(im, most)), most);
