@@ -37,7 +37,7 @@ FILES = {
     "docs/guide/models.md:State between calls": models.decoder,
     "docs/guide/models.md:Language models": models.language,
     "docs/guide/sizes-and-values.md:*":
-        {"vad": models.voice, "speech": models.speech, "image:2": models.any_image, "n=1..8": models.sequences},
+        {"vad": models.voice, "speech": models.speech, "image:2": models.any_image, "n=1..8": models.sequences, "past + new": models.masked},
     "docs/guide/programs.md:Recipes": models.decoder,
     "docs/guide/programs.md:Constant methods": models.fixed_image,
     "docs/guide/programs.md:A lowered program as an operator": models.siamese,

@@ -94,6 +94,13 @@ def decoder(folder):
         np.save(os.path.join(folder, name + ".npy"), np.full((1, 1), ord(name) % 32, np.int64))
 
 
+def masked(folder):
+    """A cache, and a mask whose length is named as a sum: decoder.onnx."""
+    nodes = [helper.make_node("Concat", ["cache", "x"], ["all"], axis=1), helper.make_node("Mul", ["all", "mask"], ["y"])]
+    save(folder, "decoder.onnx", nodes, [value("x", [1, "new"]), value("cache", [1, "past"]), value("mask", [1, "past + new"])],
+         [value("y", [1, "past + new"])])
+
+
 def voice(folder):
     """A detector of voice that has a branch for each rate: vad.onnx."""
     def branch(name, columns):
