@@ -272,8 +272,9 @@ static Selected nms_loop(Import *im, const Nms *nms, Boxes boxes) {
   states[2] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(number + 3),
                     A_VAL(EX_VIEW(im, box, boxes.groups)), A_INT(step));
   ValueId result = build(&im->b, OP_NEXT, A_OPT(left), A_VALS(states, COUNT_OF(states)));
-  return (Selected){.scores = EX_PERMUTE(im, result + 1, 1, 0),
-                    .boxes = EX_PERMUTE(im, result + 2, 1, 0)};
+  Selected selected = {.scores = EX_PERMUTE(im, result + 1, 1, 0)};
+  selected.boxes = EX_PERMUTE(im, result + 2, 1, 0);
+  return selected;
 }
 
 /* --- Leaders first --- */
@@ -292,7 +293,8 @@ static ValueId of_group(Import *im, const Boxes *boxes, ValueId x, ValueId index
  * at once was measured, too: with 8,400 boxes 0.7 of the time, with 1,000 of 91 classes 1.7. */
 static Boxes leading(Import *im, const Nms *nms, int64_t most, ValueId *worst, ValueId *index) {
   const Boxes *all = &nms->all;
-  SymInt count = data_size(im, ex_min(im, ex_size(im, all->count), ex_int(im, most)), most);
+  ValueId size = ex_size(im, all->count), limit = ex_int(im, most);
+  SymInt count = data_size(im, ex_min(im, size, limit), most);
   ValueId best =
       build(&im->b, OP_TOPK, A_VAL(all->live), A_INT(count), A_INT(1), A_BOOL(true), A_BOOL(true));
   if (!import_ok(im))
@@ -301,8 +303,8 @@ static Boxes leading(Import *im, const Nms *nms, int64_t most, ValueId *worst, V
   *index =
       build(&im->b, OP_TOPK, A_VAL(best + 1), A_INT(count), A_INT(1), A_BOOL(false), A_BOOL(true));
   Boxes boxes = each(im, all, of_group, *index);
-  ValueId scores = ex_gather(im, all->live, 1, *index);
-  boxes.live = ex_where(im, ex_gt(im, scores, *worst), scores, ex_number(im, scores, -INFINITY));
+  ValueId scores = ex_gather(im, all->live, 1, *index), better = ex_gt(im, scores, *worst);
+  boxes.live = ex_where(im, better, scores, ex_number(im, scores, -INFINITY));
   boxes.batches = all->groups;
   boxes.classes = 1;
   boxes.count = count;
@@ -319,8 +321,8 @@ static ValueId of_rows(Import *im, const Boxes *boxes, ValueId x, ValueId index)
 static Boxes of_groups(Import *im, const Boxes *all, ValueId open) {
   ValueId none = ex_unary(im, OP_LOGICAL_NOT, ex_unary(im, OP_ANY, open)),
           named = ex_cat2(im, open, EX_VIEW(im, none, 1), 0),
-          hits = ex_unary(im, OP_NONZERO, named),
-          numbers = ex_min(im, EX_VIEW(im, hits, ex_dim(im, hits, 0)), ex_int(im, all->groups - 1));
+          hits = ex_unary(im, OP_NONZERO, named), last = ex_int(im, all->groups - 1),
+          numbers = ex_min(im, EX_VIEW(im, hits, ex_dim(im, hits, 0)), last);
   Boxes boxes = each(im, all, of_rows, ex_floor_div(im, numbers, ex_int(im, all->classes)));
   boxes.groups = boxes.batches = ex_dim(im, numbers, 0);
   boxes.classes = 1;
@@ -334,8 +336,9 @@ static Boxes of_groups(Import *im, const Boxes *all, ValueId open) {
 static ValueId unfinished(Import *im, const Nms *nms, const Selected *selected, ValueId worst) {
   ValueId found = ex_with(im, OP_GT_TENSOR, selected->scores, -INFINITY),
           count = ex_sum(im, ex_cast(im, found, DTYPE_I64), 1, true);
-  return ex_and(im, ex_with(im, OP_LT_TENSOR, count, (double)nms->steps),
-                ex_with(im, OP_GT_TENSOR, worst, -INFINITY));
+  ValueId few = ex_with(im, OP_LT_TENSOR, count, (double)nms->steps),
+          more = ex_with(im, OP_GT_TENSOR, worst, -INFINITY);
+  return ex_and(im, few, more);
 }
 
 /* Selects among the leaders, and for the groups that need it again among all boxes, [groups, steps
@@ -351,9 +354,12 @@ static Selected nms_leaders(Import *im, const Nms *nms, int64_t most) {
           place = ex_at_least(im, ex_minus(im, before, 1), 0),
           gone = ex_number(im, first.scores, -INFINITY),
           scores = ex_where(im, open, ex_index_select(im, second.scores, 0, place), gone);
-  return (Selected){.scores = ex_cat2(im, ex_where(im, open, gone, first.scores), scores, 1),
-                    .boxes = ex_cat2(im, ex_gather(im, index, 1, first.boxes),
-                                     ex_index_select(im, second.boxes, 0, place), 1)};
+  ValueId kept = ex_where(im, open, gone, first.scores),
+          leading_boxes = ex_gather(im, index, 1, first.boxes),
+          other_boxes = ex_index_select(im, second.boxes, 0, place);
+  first.scores = ex_cat2(im, kept, scores, 1);
+  first.boxes = ex_cat2(im, leading_boxes, other_boxes, 1);
+  return first;
 }
 
 /* Batch and class of every place of [groups, steps], as [groups * steps, 2]. */
