@@ -90,6 +90,10 @@ ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep) {
   return build(&im->b, OP_ARGMAX, A_VAL(x), A_INT(axis), A_BOOL(keep));
 }
 
+ValueId ex_topk(Import *im, ValueId x, SymInt k, int64_t axis, bool largest) {
+  return build(&im->b, OP_TOPK, A_VAL(x), A_INT(k), A_INT(axis), A_BOOL(largest), A_BOOL(true));
+}
+
 ValueId ex_swish(Import *im, ValueId x, double alpha) {
   if (alpha == 1)
     return ex_unary(im, OP_SILU, x);

@@ -63,6 +63,9 @@ ValueId ex_reduce_dims(Import *im, OpId op, ValueId x, uint32_t first, uint32_t 
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep);
 ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep);
 ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep);
+/* The k largest or smallest along a dim, sorted, equal ones in any order; their positions are the
+ * next value. */
+ValueId ex_topk(Import *im, ValueId x, SymInt k, int64_t axis, bool largest);
 ValueId ex_swish(Import *im, ValueId x, double alpha); /* x * sigmoid(alpha * x) */
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis);
 /* x / sqrt(mean of squares + epsilon) over the dims from `axis` on, computed in the type `work`;

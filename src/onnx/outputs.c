@@ -51,15 +51,13 @@ static void add_tensor(Import *im, Outputs *outputs, const Onnx__ValueInfoProto 
   if (binding->labels) {
     labels_warn(im, name, binding->labels);
   } else if (binding->packed) {
-    im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, context_place(im->ctx),
-                      "graph output '" SV_FMT "' has element type %s, which is not supported",
-                      SV_ARG(name), onnx_dtype_name(binding->packed));
+    refuse(im, DIAG_TENSOR_DTYPE, name,
+           arena_printf(&im->state->arena, "has element type %s, which is not supported",
+                        onnx_dtype_name(binding->packed)));
   } else if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding->value)) {
-    im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, context_place(im->ctx),
-                      "graph output '" SV_FMT "' is declared %s but computed as %s", SV_ARG(name),
-                      dtype_name(wanted), dtype_name(value_dtype(im->g, binding->value)));
+    refuse(im, DIAG_DTYPE_MISMATCH, name,
+           arena_printf(&im->state->arena, "is declared %s but computed as %s", dtype_name(wanted),
+                        dtype_name(value_dtype(im->g, binding->value))));
   }
   add(im, outputs, import_name(im, info->name), binding->value);
 }

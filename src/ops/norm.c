@@ -156,7 +156,6 @@ bool layer_norm_is_garbage(const Graph *g, NodeId n) {
 const char *check_layer_norm(const Graph *g, NodeId n, Arena *arena) {
   if (g->level == LEVEL_EXECUTORCH && layer_norm_is_garbage(g, n))
     return "its results are garbage for rows of 256 elements and more of f16 and bf16, and for "
-           "equal "
-           "elements of f16 where eps is 0 in f16";
+           "equal elements of f16 where eps is 0 in f16";
   return check_norm(g, n, arena);
 }

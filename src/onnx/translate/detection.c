@@ -13,17 +13,17 @@
  * taken boxes with all others. Which steps found a box is known only while running, so the result
  * is picked by nonzero.
  *
- * Where the number of selections is limited, they are looked for among the best boxes of each group
- * first, then for the groups in which those were not enough, among all.
+ * Where the number of selections is limited, they are looked for among the top k boxes of each
+ * group first (pre-NMS top k), then for the groups in which those were not enough, among all.
  */
 
 enum {
   BOXES_MAX = 65536,
   MATRIX_MAX = 4096,
-  FEW = 256, /* scores that are not worth a selection */
-  TAKEN = 4, /* one in so many boxes is expected to be taken where nothing else limits them */
-  MANY = 4,  /* so many times the leaders are worth choosing among */
-  LEADERS_MIN = 128 /* best boxes of a group, at least: a step costs as much as so many */
+  FEW = 256,      /* scores that are not worth a selection */
+  TAKEN = 4,      /* one in so many boxes is expected to be taken where nothing else limits them */
+  MANY = 4,       /* so many times the top k are worth choosing among */
+  TOP_K_MIN = 128 /* best boxes of a group, at least: a step costs as much as so many */
 };
 
 /* Boxes among which a loop selects. Group g is class g % classes of batch g / classes. */
@@ -44,9 +44,10 @@ typedef struct Selected {
 typedef struct Nms {
   Boxes all;
   int64_t groups, steps;
-  ArgIn trip;   /* most steps */
-  ValueId none; /* whether a run-time limit is 0; 0: there is no such limit */
-  ValueId kept; /* [n], which boxes of the model these are; 0: all */
+  int64_t top_k; /* of each group, among which selections are looked for first; 0: among all */
+  ArgIn trip;    /* most steps */
+  ValueId none;  /* whether a run-time limit is 0; 0: there is no such limit */
+  ValueId kept;  /* [n], which boxes of the model these are; 0: all */
   ValueId threshold;
 } Nms;
 
@@ -117,6 +118,7 @@ static ValueId overlap_matrix(Import *im, const Nms *nms) {
   return EX_VIEW(im, overlaps(im, nms, &rows, &columns),
                  sym_mul(&im->g->syms, all->batches, all->count), all->count);
 }
+
 /* Whether a matrix takes less time than comparing at each step. A pair of it was measured at 14 ns;
  * a step that compares takes 1.4 us more than one that reads the matrix, and 21 ns more for each
  * box of each class. On portable kernels all three are about twice that. */
@@ -177,10 +179,10 @@ static void keep_candidates(Import *im, Nms *nms, ValueId least, ValueId *boxes,
   nms->kept = ex_cat2(im, index, build_const_ints(&im->b, &(int64_t){0}, 1), 0);
 }
 
-/* How many boxes of a group are its leaders, among which its selections are looked for first; 0:
- * that is not done. Of the best boxes half are expected to be taken. */
-static int64_t leaders(const Import *im, const Nms *nms) {
-  int64_t most = max_i64(2 * nms->steps, LEADERS_MIN);
+/* The k of the top k; 0: there is no such first loop. Of the best boxes half are expected to be
+ * taken. */
+static int64_t pre_nms_top_k(const Import *im, const Nms *nms) {
+  int64_t most = max_i64(2 * nms->steps, TOP_K_MIN);
   bool pays = most <= sym_upper(&im->g->syms, nms->all.count) / MANY;
   return pays && nms->kept && !nms->none ? most : 0;
 }
@@ -206,7 +208,8 @@ static bool nms_read(Import *im, Nms *nms) {
   if (least && sym_upper(&im->g->syms, all->count) > FEW / max_i64(nms->groups, 1))
     keep_candidates(im, nms, least, &boxes, &scores);
   read_corners(im, all, boxes);
-  if (matrix && nms->steps && all->count != 0 && !leaders(im, nms))
+  nms->top_k = pre_nms_top_k(im, nms);
+  if (matrix && nms->steps && all->count != 0 && !nms->top_k)
     all->over = overlap_matrix(im, nms);
   all->live = EX_VIEW(im, scores, nms->groups, all->count);
   ValueId gone = ex_number(im, all->live, -INFINITY);
@@ -277,7 +280,7 @@ static Selected nms_loop(Import *im, const Nms *nms, Boxes boxes) {
   return selected;
 }
 
-/* --- Leaders first --- */
+/* --- The top k of each group first --- */
 
 /* Boxes of each group at these positions, [groups, n], so that each group has boxes of its own. */
 static ValueId of_group(Import *im, const Boxes *boxes, ValueId x, ValueId index) {
@@ -286,22 +289,20 @@ static ValueId of_group(Import *im, const Boxes *boxes, ValueId x, ValueId index
   return EX_VIEW(im, ex_gather(im, x, 1, at), boxes->groups, count);
 }
 
-/* The `most` best boxes of each group, in the order of the model: of equal scores the first one is
+/* The top k boxes of each group, in the order of the model: of equal scores the first one is
  * taken. The kernel takes any of those that are equal to the worst of them, which are left out.
- * `worst`: that score, [groups, 1], -inf where all boxes of the group are among the leaders;
- * `index`: their positions, [groups, leaders]. Handing groups of few boxes over to the second loop
+ * `worst`: that score, [groups, 1], -inf where all boxes of the group are among them;
+ * `index`: their positions, [groups, k]. Handing groups of few boxes over to the second loop
  * at once was measured, too: with 8,400 boxes 0.7 of the time, with 1,000 of 91 classes 1.7. */
-static Boxes leading(Import *im, const Nms *nms, int64_t most, ValueId *worst, ValueId *index) {
+static Boxes top_k_boxes(Import *im, const Nms *nms, ValueId *worst, ValueId *index) {
   const Boxes *all = &nms->all;
-  ValueId size = ex_size(im, all->count), limit = ex_int(im, most);
-  SymInt count = data_size(im, ex_min(im, size, limit), most);
-  ValueId best =
-      build(&im->b, OP_TOPK, A_VAL(all->live), A_INT(count), A_INT(1), A_BOOL(true), A_BOOL(true));
+  ValueId size = ex_size(im, all->count), limit = ex_int(im, nms->top_k);
+  SymInt count = data_size(im, ex_min(im, size, limit), nms->top_k);
+  ValueId best = ex_topk(im, all->live, count, 1, true);
   if (!import_ok(im))
     return *all;
   *worst = ex_reduce_one(im, OP_AMIN, best, 1, true);
-  *index =
-      build(&im->b, OP_TOPK, A_VAL(best + 1), A_INT(count), A_INT(1), A_BOOL(false), A_BOOL(true));
+  *index = ex_topk(im, best + 1, count, 1, false);
   Boxes boxes = each(im, all, of_group, *index);
   ValueId scores = ex_gather(im, all->live, 1, *index), better = ex_gt(im, scores, *worst);
   boxes.live = ex_where(im, better, scores, ex_number(im, scores, -INFINITY));
@@ -316,24 +317,25 @@ static ValueId of_rows(Import *im, const Boxes *boxes, ValueId x, ValueId index)
   return ex_index_select(im, x, 0, index);
 }
 
-/* The boxes of the groups that `open`, [groups] bool, names; where there are none, those of the
- * last group, all gone: the runtime selects nothing from no rows. */
-static Boxes of_groups(Import *im, const Boxes *all, ValueId open) {
-  ValueId none = ex_unary(im, OP_LOGICAL_NOT, ex_unary(im, OP_ANY, open)),
-          named = ex_cat2(im, open, EX_VIEW(im, none, 1), 0),
+/* The boxes of the groups for which `unfinished`, [groups] bool, is true; where there is none,
+ * those of the last group, all gone: the runtime selects nothing from no rows. */
+static Boxes of_groups(Import *im, const Boxes *all, ValueId unfinished) {
+  ValueId none = ex_unary(im, OP_LOGICAL_NOT, ex_unary(im, OP_ANY, unfinished)),
+          named = ex_cat2(im, unfinished, EX_VIEW(im, none, 1), 0),
           hits = ex_unary(im, OP_NONZERO, named), last = ex_int(im, all->groups - 1),
           numbers = ex_min(im, EX_VIEW(im, hits, ex_dim(im, hits, 0)), last);
   Boxes boxes = each(im, all, of_rows, ex_floor_div(im, numbers, ex_int(im, all->classes)));
   boxes.groups = boxes.batches = ex_dim(im, numbers, 0);
   boxes.classes = 1;
   ValueId live = ex_index_select(im, all->live, 0, numbers),
-          counts = EX_VIEW(im, ex_index_select(im, open, 0, numbers), boxes.groups, 1);
+          counts = EX_VIEW(im, ex_index_select(im, unfinished, 0, numbers), boxes.groups, 1);
   boxes.live = ex_where(im, counts, live, ex_number(im, live, -INFINITY));
   return boxes;
 }
 
 /* Groups of which fewer boxes than wanted were selected, and which have others, [groups, 1]. */
-static ValueId unfinished(Import *im, const Nms *nms, const Selected *selected, ValueId worst) {
+static ValueId find_unfinished(Import *im, const Nms *nms, const Selected *selected,
+                               ValueId worst) {
   ValueId found = ex_with(im, OP_GT_TENSOR, selected->scores, -INFINITY),
           count = ex_sum(im, ex_cast(im, found, DTYPE_I64), 1, true);
   ValueId few = ex_with(im, OP_LT_TENSOR, count, (double)nms->steps),
@@ -341,24 +343,25 @@ static ValueId unfinished(Import *im, const Nms *nms, const Selected *selected, 
   return ex_and(im, few, more);
 }
 
-/* Selects among the leaders, and for the groups that need it again among all boxes, [groups, steps
- * of both]; of these two only one counts. */
-static Selected nms_leaders(Import *im, const Nms *nms, int64_t most) {
+/* Selects among the top k, and for the groups that need it again among all boxes, [groups, steps of
+ * both]; of these two only one counts. */
+static Selected nms_top_k_first(Import *im, const Nms *nms) {
   ValueId worst = 0, index = 0;
-  Selected first = nms_loop(im, nms, leading(im, nms, most, &worst, &index));
+  Selected first = nms_loop(im, nms, top_k_boxes(im, nms, &worst, &index));
   if (!import_ok(im))
     return first;
-  ValueId open = unfinished(im, nms, &first, worst), row = EX_VIEW(im, open, nms->groups);
+  ValueId unfinished = find_unfinished(im, nms, &first, worst),
+          row = EX_VIEW(im, unfinished, nms->groups);
   Selected second = nms_loop(im, nms, of_groups(im, &nms->all, row));
   ValueId before = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, row, DTYPE_I64)), A_INT(0)),
           place = ex_at_least(im, ex_minus(im, before, 1), 0),
           gone = ex_number(im, first.scores, -INFINITY),
-          scores = ex_where(im, open, ex_index_select(im, second.scores, 0, place), gone);
-  ValueId kept = ex_where(im, open, gone, first.scores),
-          leading_boxes = ex_gather(im, index, 1, first.boxes),
-          other_boxes = ex_index_select(im, second.boxes, 0, place);
+          scores = ex_where(im, unfinished, ex_index_select(im, second.scores, 0, place), gone);
+  ValueId kept = ex_where(im, unfinished, gone, first.scores),
+          first_boxes = ex_gather(im, index, 1, first.boxes),
+          second_boxes = ex_index_select(im, second.boxes, 0, place);
   first.scores = ex_cat2(im, kept, scores, 1);
-  first.boxes = ex_cat2(im, leading_boxes, other_boxes, 1);
+  first.boxes = ex_cat2(im, first_boxes, second_boxes, 1);
   return first;
 }
 
@@ -381,8 +384,7 @@ void translate_non_max_suppression(Import *im) {
     out(im, 0, build_const(&im->b, DTYPE_I64, 2, (int64_t[]){0, 3}, &(int64_t){0}));
     return;
   }
-  int64_t most = leaders(im, &nms);
-  Selected selected = most ? nms_leaders(im, &nms, most) : nms_loop(im, &nms, nms.all);
+  Selected selected = nms.top_k ? nms_top_k_first(im, &nms) : nms_loop(im, &nms, nms.all);
   if (!import_ok(im))
     return;
   SymInt steps = ex_dim(im, selected.scores, 1), all = sym_mul(&im->g->syms, nms.groups, steps);

@@ -59,13 +59,28 @@ void translate_cdist(Import *im) {
   out(im, 0, root ? ex_unary(im, OP_SQRT, y) : y);
 }
 
+/* Where the last `count` tokens of a sequence stand in it, with one more behind them: bools
+ * [B, length - count]; 0 for no tokens. */
+static ValueId last_tokens_at(Import *im, ValueId ids, int64_t count) {
+  SymTable *t = &im->g->syms;
+  SymInt places = sym_sub(t, ex_dim(im, ids, 1), count);
+  ValueId found = 0;
+  for (int64_t i = 0; i < count; i++) {
+    ValueId here = ex_slice(im, ids, 1, i, sym_add(t, places, i)),
+            last = ex_slice(im, ids, 1, sym_add(t, places, i), sym_add(t, places, i + 1)),
+            equal = ex_eq(im, here, last);
+    found = found ? ex_and(im, found, equal) : equal;
+  }
+  return found;
+}
+
 /* The scores of tokens that would end a sequence of `ngram_size` tokens that is there already
  * become -infinity: where the last tokens but one are found, the one behind them. */
 void translate_ngram_repeat_block(Import *im) {
-  ValueId ids = in_required(im, 0), scores = in_required(im, 1), found = 0;
+  ValueId ids = in_required(im, 0), scores = in_required(im, 1);
   int64_t size = attr_int_required(im, "ngram_size");
   SymTable *t = &im->g->syms;
-  SymInt length = ex_dim(im, ids, 1), places = sym_sub(t, length, size - 1);
+  SymInt length = ex_dim(im, ids, 1);
   if (ex_rank(im, ids) != 2 || ex_rank(im, scores) != 2)
     import_fail(im, DIAG_INPUT_RANK, "input_ids and scores must have rank 2");
   if (size < 1 || size > NGRAM_MAX)
@@ -83,12 +98,7 @@ void translate_ngram_repeat_block(Import *im) {
                 (long long)size);
     return;
   }
-  for (int64_t i = 0; i < size - 1; i++) {
-    ValueId here = ex_slice(im, ids, 1, i, sym_add(t, places, i)),
-            last = ex_slice(im, ids, 1, sym_add(t, places, i), sym_add(t, places, i + 1)),
-            equal = ex_eq(im, here, last);
-    found = found ? ex_and(im, found, equal) : equal;
-  }
+  ValueId found = last_tokens_at(im, ids, size - 1);
   ValueId next = ex_cast(im, ex_slice(im, ids, 1, size - 1, length), DTYPE_I64),
           hits = found ? ex_cast(im, found, DTYPE_F32)
                        : ex_full(im, DTYPE_F32, shape_of(im, next).d, 2, 1);

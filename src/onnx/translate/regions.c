@@ -132,17 +132,25 @@ static ValueId image_places(Import *im, const RoiAlign *a, uint32_t d) {
   return numbers(im, a->size[d], a->rois);
 }
 
+/* Weights of the image's pixels along dim d for samples at these positions, [R, samples, size]; 0
+ * for samples that are not inside. */
+static ValueId sample_weights(Import *im, const RoiAlign *a, uint32_t d, ValueId at,
+                              ValueId inside) {
+  ValueId distance = ex_unary(im, OP_ABS, ex_sub(im, at, image_places(im, a, d))),
+          weights = ex_unary(im, OP_RELU, ex_sub(im, ex_number(im, at, 1), distance));
+  return ex_where(im, inside, weights, ex_number(im, weights, 0));
+}
+
 /* [R, cells, size]: weights of averaged samples. */
 static ValueId average_matrix(Import *im, const RoiAlign *a, uint32_t d) {
-  ValueId inside, at = roi_positions(im, a, d, &inside), places = image_places(im, a, d);
-  ValueId distance = ex_unary(im, OP_ABS, ex_sub(im, at, places));
-  ValueId weights = ex_unary(im, OP_RELU, ex_sub(im, ex_number(im, at, 1), distance));
-  weights = ex_where(im, inside, weights, ex_number(im, weights, 0));
+  ValueId inside, at = roi_positions(im, a, d, &inside),
+                  weights = sample_weights(im, a, d, at, inside);
   weights = EX_VIEW(im, weights, a->regions, a->cells[d], a->samples[d], a->size[d]);
   if (!a->varying)
     return ex_reduce_one(im, OP_MEAN_DIM, weights, 2, false);
   ValueId count = ex_at_least(im, ex_unary(im, OP_CEIL, cell_length(im, a, d)), 1);
-  return ex_div(im, ex_sum(im, weights, 2, false), EX_VIEW(im, count, a->regions, 1, 1));
+  count = EX_VIEW(im, count, a->regions, 1, 1);
+  return ex_div(im, ex_sum(im, weights, 2, false), count);
 }
 
 /* [R, samples, size] twice: the weight of the neighbour below each sample, and of that above. */
@@ -218,14 +226,12 @@ static ValueId crop_positions(Import *im, const RoiAlign *a, uint32_t d) {
  * inside, [R, cells, 1]. */
 static ValueId crop_matrix(Import *im, const RoiAlign *a, uint32_t d, bool nearest,
                            ValueId *inside) {
-  ValueId at = crop_positions(im, a, d), places = image_places(im, a, d),
+  ValueId at = crop_positions(im, a, d),
           before_end = ex_with(im, OP_LE_TENSOR, at, (double)(a->size[d] - 1));
   *inside = ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), before_end);
   if (nearest)
     at = ex_unary(im, OP_FLOOR, ex_plus(im, at, 0.5));
-  ValueId distance = ex_unary(im, OP_ABS, ex_sub(im, at, places)),
-          weights = ex_unary(im, OP_RELU, ex_sub(im, ex_number(im, at, 1), distance));
-  return ex_where(im, *inside, weights, ex_number(im, weights, 0));
+  return sample_weights(im, a, d, at, *inside);
 }
 
 void translate_crop_and_resize(Import *im) {
@@ -252,9 +258,9 @@ void translate_crop_and_resize(Import *im) {
                      columns = crop_matrix(im, &a, 1, nearest, &inside[1]),
                      y = sampled(im, &a, rows, columns);
   if (outside != 0) {
-    ValueId both = ex_and(im, EX_VIEW(im, inside[0], a.regions, 1, a.cells[0], 1),
-                          EX_VIEW(im, inside[1], a.regions, 1, 1, a.cells[1]));
-    y = ex_where(im, both, y, ex_number(im, y, outside));
+    ValueId row = EX_VIEW(im, inside[0], a.regions, 1, a.cells[0], 1),
+            column = EX_VIEW(im, inside[1], a.regions, 1, 1, a.cells[1]);
+    y = ex_where(im, ex_and(im, row, column), y, ex_number(im, y, outside));
   }
   out(im, 0, y);
 }
@@ -287,8 +293,8 @@ static ValueId in_bin(Import *im, const RoiPool *a, uint32_t d, int64_t i) {
   ValueId bin = ex_with(im, OP_DIV_TENSOR, length, (double)a->bins[d]);
   ValueId begin = ex_add(im, ex_unary(im, OP_FLOOR, ex_times(im, bin, (double)i)), first);
   ValueId end = ex_add(im, ex_unary(im, OP_CEIL, ex_times(im, bin, (double)i + 1)), first);
-  ValueId places = numbers(im, a->size[d], a->rois);
-  return ex_and(im, ex_ge(im, places, begin), ex_lt(im, places, end));
+  ValueId places = numbers(im, a->size[d], a->rois), before_end = ex_lt(im, places, end);
+  return ex_and(im, ex_ge(im, places, begin), before_end);
 }
 
 /* The maxima of x [R, C, rows, …] over the bins of dim d, which is `axis` of x and goes to the end.

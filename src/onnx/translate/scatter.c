@@ -26,8 +26,7 @@ static bool steps_ok(Import *im, SymInt steps) {
 /* The kernel writes in the order of the updates. */
 static ValueId scatter_sorted(Import *im, ValueId x, uint32_t axis, ValueId index, ValueId updates,
                               OpId op) {
-  ValueId sorted = build(&im->b, OP_TOPK, A_VAL(updates), A_INT(ex_dim(im, updates, axis)),
-                         A_INT(axis), A_BOOL(op == OP_MINIMUM), A_BOOL(true));
+  ValueId sorted = ex_topk(im, updates, ex_dim(im, updates, axis), axis, op == OP_MINIMUM);
   ValueId order = sorted ? sorted + 1 : 0;
   ValueId at = ex_gather(im, index, axis, order);
   ValueId written = ex_scatter(im, x, axis, at, sorted);

@@ -45,11 +45,6 @@ typedef struct TopK {
   bool largest;
 } TopK;
 
-/* Kernel topk: results 0 and 1 are values and indices. */
-static ValueId topk(Import *im, ValueId x, SymInt k, bool largest) {
-  return build(&im->b, OP_TOPK, A_VAL(x), A_INT(k), A_INT(-1), A_BOOL(largest), A_BOOL(true));
-}
-
 /* Where the k best are, equal ones in any order. The kernel takes any of those that are equal to
  * the last of them, instead of the first; the others are right. */
 static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
@@ -63,7 +58,7 @@ static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
   ValueId number = ex_arange(im, n), rest = ex_sub(im, ex_size(im, n), number),
           zero = ex_int(im, 0), weight = ex_along_axis(im, rest, last, t->shape.rank),
           key = ex_where(im, ex_eq(im, t->x, least), weight, zero),
-          largest = topk(im, key, t->k, true), first = ex_sub(im, ex_size(im, n), largest);
+          largest = ex_topk(im, key, t->k, -1, true), first = ex_sub(im, ex_size(im, n), largest);
   ValueId better = ex_cast(im, ex_ne(im, sorted, least), DTYPE_I64);
   ValueId before = ex_sum(im, better, last, true), at = ex_sub(im, ex_arange(im, t->k), before);
   at = ex_at_least(im, at, 0);
@@ -80,7 +75,7 @@ static ValueId topk_in_order(Import *im, const TopK *t, ValueId sorted, ValueId 
   ValueId begins = ex_ne(im, sorted, ex_index_select(im, sorted, last, before));
   ValueId run = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, begins, DTYPE_I64)), A_INT(last));
   ValueId base = ex_mul(im, run, ex_size(im, t->shape.d[last]));
-  return ex_sub(im, topk(im, ex_add(im, base, positions), t->k, false), base);
+  return ex_sub(im, ex_topk(im, ex_add(im, base, positions), t->k, -1, false), base);
 }
 
 /* Floats as integers in the same order: their bits, counted down from the least number where
@@ -104,7 +99,7 @@ static ValueId topk_by_position(Import *im, const TopK *t) {
     at = ex_sub(im, n, at);
   ValueId keys = ex_mul(im, in_order(im, t->x), n);
   keys = ex_add(im, keys, ex_along_axis(im, at, last, t->shape.rank));
-  ValueId best = topk(im, keys, t->k, t->largest);
+  ValueId best = ex_topk(im, keys, t->k, -1, t->largest);
   return best ? best + 1 : 0; /* result 1, of a constant too */
 }
 
@@ -124,7 +119,7 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
     *values = ex_reduce_one(im, t->largest ? OP_AMAX : OP_AMIN, t->x, last, true);
     return;
   }
-  *values = topk(im, t->x, t->k, t->largest);
+  *values = ex_topk(im, t->x, t->k, -1, t->largest);
   *indices = has_positions(im, t) ? topk_by_position(im, t)
                                   : topk_in_order(im, t, *values, topk_positions(im, t, *values));
 }
