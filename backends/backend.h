@@ -69,7 +69,9 @@ typedef struct BackendContext {
   PartitionCost *costs;    /* by the number of the partition, up to the number of nodes */
 } BackendContext;
 
-/* The nodes of one partition, in graph order, and the values that leave it. */
+/* The nodes of one partition, in graph order, and the values that leave it. Where the code of a
+ * backend has debug handles, those of what is made of nodes[i] are i + 1: --map writes them with
+ * the names of the nodes. */
 typedef struct Partition {
   const NodeId *nodes;
   uint32_t node_count;

@@ -139,6 +139,7 @@ static FbRef write_node(FlatBuilder *b, const XnnGraph *x, const XnnNode *node) 
   FbRef table = fb_table_end(b);
   fb_table_begin(b);
   fb_field_union(b, NODE_TYPE, row->tag, table);
+  fb_field_u32(b, NODE_DEBUG_HANDLE, node->debug_handle, 0);
   fb_field_ref(b, NODE_LIMITS, limits);
   return fb_table_end(b);
 }

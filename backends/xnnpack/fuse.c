@@ -219,6 +219,7 @@ void xl_fuse(XnnLowering *l) {
   find_wants(&f);
   for (uint32_t i = 0; i < f.old_count; i++) {
     const XnnNode *n = &f.old[i];
+    x->debug_handle = n->debug_handle;
     if (n->kind == XNN_CONVERT)
       convert(&f, n);
     else if (!xf_move(&f, n) && !xf_compute(&f, n) && !xf_compute_dynamic(&f, n))

@@ -158,9 +158,11 @@ void xl_pin_broadcast(XnnLowering *l, Arena *scratch) {
   x->node_count = 0;
   for (uint32_t i = 0; i < count; i++)
     narrow_result(x, &old[i]);
-  for (uint32_t i = 0; i < count && xl_ok(l); i++)
+  for (uint32_t i = 0; i < count && xl_ok(l); i++) {
+    x->debug_handle = old[i].debug_handle;
     if (needs_readers(x, &old[i], uses))
       add_with_readers(l, old[i], uses);
     else
       xnn_add_node(x, &old[i]);
+  }
 }

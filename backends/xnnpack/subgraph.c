@@ -18,6 +18,7 @@ void xnn_release(XnnGraph *x) {
 
 void xnn_clear(XnnGraph *x) {
   x->value_count = x->node_count = x->int_count = x->data_count = x->extern_count = 0;
+  x->debug_handle = 0;
   x->order = NULL;
 }
 
@@ -48,7 +49,10 @@ XnnId xnn_value_like(XnnGraph *x, XnnDatatype datatype, XnnId like) {
 
 XnnNode *xnn_add_node(XnnGraph *x, const XnnNode *node) {
   POOL_PUSH(x->nodes, x->node_count, x->node_capacity, *node);
-  return &x->nodes[x->node_count - 1];
+  XnnNode *added = &x->nodes[x->node_count - 1];
+  if (!added->debug_handle)
+    added->debug_handle = x->debug_handle;
+  return added;
 }
 
 bool xnn_has_dynamic_dims(const XnnGraph *x) {

@@ -101,6 +101,7 @@ typedef struct XnnNode {
   uint8_t kind;                    /* XnnNodeKind */
   uint8_t vector_count;            /* elements of each of its vectors */
   bool limited;                    /* limit_low and limit_high hold */
+  uint32_t debug_handle;           /* the node of the partition that it is of, from 1; 0: none */
   uint32_t fields[XNN_MAX_FIELDS]; /* floats by their bits, vectors as index into ints */
   float limit_low, limit_high;
 } XnnNode;
@@ -124,7 +125,8 @@ typedef struct XnnGraph {
   XnnData *data;
   uint32_t value_count, value_capacity, node_count, node_capacity, int_count, int_capacity,
       data_count, data_capacity, extern_count;
-  const XnnId *order; /* in which the values are written; NULL: by id */
+  uint32_t debug_handle; /* of nodes that are added without one */
+  const XnnId *order;    /* in which the values are written; NULL: by id */
 } XnnGraph;
 
 void xnn_init(XnnGraph *x);

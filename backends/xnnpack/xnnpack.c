@@ -248,9 +248,11 @@ static bool lower_all(XnnLowering *l, const Partition *partition) {
   (void)find_joins(l, partition);
   xl_reset(l, trial);
   plan(l, partition);
-  for (uint32_t i = 0; i < partition->node_count; i++)
+  for (uint32_t i = 0; i < partition->node_count; i++) {
+    l->x.debug_handle = i + 1;
     if (!xl_node(l, partition->nodes[i]))
       return false;
+  }
   for (uint32_t i = 0; i < partition->output_count; i++)
     (void)xl_plain(l, partition->outputs[i]); /* inputs that it needs come before all outputs */
   for (uint32_t i = 0; i < partition->output_count; i++)

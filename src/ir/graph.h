@@ -139,7 +139,8 @@ typedef struct Loc {
   LocId from;
 } Loc;
 
-/* The nodes that a delegate was made of. */
+/* The nodes that a delegate was made of. Debug handle i + 1 in the code of a delegate is of locs[i]
+ * (backends/backend.h). */
 typedef struct DelegateOrigin {
   NodeId call;
   uint32_t count;

@@ -5,7 +5,8 @@
     tests/conformance/why.py -k 'vit*,gpt2'       others
 
 Each operator of the model's graph is told of, with a known fate. An operator that `etc lower --map` has at an instruction
-is one that runs, and `etc why` names that instruction; what is told to be read, computed or removed is at none.
+is one that runs, and `etc why` names that instruction; what is told to be read, computed or removed is at none. Each node
+of a delegate has a debug handle, by which the map tells the operator that it is of.
 """
 
 import argparse
@@ -19,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "lib")]
 
+import delegates  # noqa: E402
 import etc_command  # noqa: E402
 import models  # noqa: E402
 
@@ -52,6 +54,27 @@ def instructions_of(path):
     return found
 
 
+# Of some types of XNode (executorch 1.4.1, backends/xnnpack/serialization/schema.fbs): operators that are made of them.
+XNODE_OPERATORS = {3: {"Softmax", "Attention", "Where"}, 13: {"Conv"}, 14: {"MaxPool", "ReduceMax", "LogSoftmax"},
+                   21: {"ArgMax", "ArgMin"}, 25: {"LeakyRelu"}, 29: {"Elu"}, 31: {"PRelu"}, 47: {"Cos"}}
+
+
+def wrong_handles(path, map_file):
+    """What is wrong with the debug handles of a program's delegates."""
+    with open(map_file) as f:
+        instructions = json.load(f)["methods"][0]["instructions"]
+    for index, nodes in delegates.called_nodes(path).items():
+        operators = {}
+        for node in instructions[index]["nodes"]:
+            for handle in node.get("debug_handles", []):
+                operators.setdefault(handle, set()).add(node["op"])
+        for kind, handle in nodes:
+            if handle not in operators:
+                yield f"instruction {index}: debug handle {handle} is of no operator"
+            elif not operators[handle] & XNODE_OPERATORS.get(kind, operators[handle]):
+                yield f"instruction {index}: debug handle {handle}, of an XNode of type {kind}, is of {operators[handle]}"
+
+
 def told_instructions(told):
     return {i for end in told["program"] if "instruction" in end for i in range(end["instruction"], end["instruction"] + end["instructions"])}
 
@@ -74,7 +97,8 @@ def check(args, model, extra, work):
 
     dims = [f"--dim={k}={v}" for k, v in model.dims(model.cases[0][1]).items()]
     map_file = os.path.join(work, "map.json")
-    lowered = etc_command.run([args.etc, "lower", model.path, "-o", os.path.join(work, "x.pte"), "--map", map_file, *dims, *extra], args.timeout)
+    program = os.path.join(work, "x.pte")
+    lowered = etc_command.run([args.etc, "lower", model.path, "-o", program, "--map", map_file, *dims, *extra], args.timeout)
     if lowered.code in etc_command.EXIT_REFUSED:
         return None
     result = etc_command.run([args.etc, "why", model.path, "--all", "--json", *dims, *extra], args.timeout)
@@ -87,7 +111,7 @@ def check(args, model, extra, work):
     for i, node in enumerate(onnx.load(model.path, load_external_data=False).graph.node):
         if ("", node.name, node.op_type, i) not in known:
             bad.append(f"'{node.name}' ({node.op_type}, node {i}) is not told of")
-    return bad
+    return bad + list(wrong_handles(program, map_file))
 
 
 def main():

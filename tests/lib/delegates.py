@@ -54,11 +54,16 @@ def computes_floats(name, values, arguments):
     return not (name == "aten::_to_copy" and kind == TENSOR and scalar(value, 0, "<b") == LONG)
 
 
-def transposes(blob):
-    """Transposes in a blob of the XNNPACK delegate."""
+def nodes(blob):
+    """(type, debug handle) of each XNode in a blob of the XNNPACK delegate."""
     tables = blob[struct.unpack_from("<I", blob, 10)[0]:] if blob[4:8] == b"XH00" else blob
     root = Table(tables, struct.unpack_from("<I", tables, 0)[0])
-    return sum(scalar(node, 0, "<B") == XNN_TRANSPOSE for node in root.tables(1))
+    return [(scalar(node, 0, "<B"), scalar(node, 2, "<I")) for node in root.tables(1)]
+
+
+def transposes(blob):
+    """Transposes in a blob of the XNNPACK delegate."""
+    return sum(kind == XNN_TRANSPOSE for kind, _ in nodes(blob))
 
 
 def blob_of(data, program, delegate, base):
@@ -73,13 +78,28 @@ def blob_of(data, program, delegate, base):
     return data[begin: begin + inline.count(0)]
 
 
-def figures(path):
-    """delegates: calls of them; transposes: those in them; outside: {kernel: calls that compute floats}; kernels: all
-    calls. All methods of the program together."""
+def read(path):
+    """(its bytes, the table of the program, where its segments begin)"""
     with open(path, "rb") as f:
         data = f.read()
     base = struct.unpack_from("<Q", data, 24)[0] if data[8:12] == b"eh00" else 0
-    program = Table(data, struct.unpack_from("<I", data, 0)[0])
+    return data, Table(data, struct.unpack_from("<I", data, 0)[0]), base
+
+
+def called_nodes(path):
+    """{instruction: nodes} of the calls of XNNPACK in the first method."""
+    data, program, base = read(path)
+    plan = next(iter(program.tables(PROGRAM_EXECUTION_PLAN)))
+    delegates, chain = list(plan.tables(PLAN_DELEGATES)), next(iter(plan.tables(PLAN_CHAINS)))
+    calls = {i: delegates[scalar(call, 0, "<i")]
+             for i, (kind, call) in enumerate(map(union, chain.tables(CHAIN_INSTRUCTIONS))) if kind == DELEGATE_CALL}
+    return {i: nodes(blob_of(data, program, d, base)) for i, d in calls.items() if d.text(0) == "XnnpackBackend"}
+
+
+def figures(path):
+    """delegates: calls of them; transposes: those in them; outside: {kernel: calls that compute floats}; kernels: all
+    calls. All methods of the program together."""
+    data, program, base = read(path)
     found = {"delegates": 0, "transposes": 0, "kernels": 0, "outside": collections.Counter()}
     for plan in program.tables(PROGRAM_EXECUTION_PLAN):
         values, names = list(plan.tables(PLAN_VALUES)), [x.text(0) for x in plan.tables(PLAN_OPERATORS)]
