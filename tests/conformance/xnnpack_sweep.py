@@ -15,6 +15,7 @@ Where XNNPACK's results for NaN and infinities are not those of ONNX, SPECIAL sa
 
 import argparse
 import collections
+import glob
 import json
 import os
 import re
@@ -75,8 +76,10 @@ def rows():
     """{row of lower.def: the op as --explain names it}"""
     with open(os.path.join(ROOT, "backends", "xnnpack", "lower.def")) as f:
         names = re.findall(r"^XNN_LOWER\((\w+),", f.read(), re.M)
-    with open(os.path.join(ROOT, "schema", "ops.def")) as f:
-        schemas = dict(re.findall(r'^OP\((\w+),\s*\.schema = "([^(]+)\(', f.read(), re.M))
+    schemas = {}
+    for path in glob.glob(os.path.join(ROOT, "schema", "ops", "*.def")):
+        with open(path) as f:
+            schemas.update(re.findall(r'^OP\((\w+),\s*\.schema = "([^(]+)\(', f.read(), re.M))
     return {name: schemas[name] for name in names}
 
 

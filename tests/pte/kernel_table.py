@@ -17,6 +17,7 @@ import collections
 import glob
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -426,9 +427,9 @@ class Test:
             self.halve(what, calls[len(calls) // 2:], tolerance, how)
 
 
-def alias_masks(path):
-    with open(path) as f:
-        rows = re.findall(r'^OP\(\w+, \.schema = "([\w:.]+)\((.*?)^ {3}\.doc', f.read(), re.M | re.S)
+def alias_masks(folder):
+    text = "".join(path.read_text() for path in sorted(pathlib.Path(folder).glob("*.def")))
+    rows = re.findall(r'^OP\(\w+, \.schema = "([\w:.]+)\((.*?)^ {3}\.doc', text, re.M | re.S)
     found = {name: re.search(r"\.alias = (\d+)", rest) for name, rest in rows}
     return {name: int(m.group(1)) for name, m in found.items() if m}
 
@@ -442,14 +443,14 @@ def memory_folder():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("etc")
-    parser.add_argument("ops_def")
+    parser.add_argument("op_table", help="the folder schema/ops")
     parser.add_argument("-k", default="", help="only ops with this in their names")
     parser.add_argument("--only", choices=["kernel", "in place", "dynamic"], help="one of the three questions")
     options = parser.parse_args()
     ops = json.loads(subprocess.run([options.etc, "ops", "--json"], capture_output=True, text=True, check=True).stdout)["ops"]
     with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
         bench = Bench(options.etc, folder)
-        test = Test(bench, Types(), ops, alias_masks(options.ops_def), options.k)
+        test = Test(bench, Types(), ops, alias_masks(options.op_table), options.k)
         fixed = list(test.calls())
         if options.only in (None, "kernel"):
             test.all("kernel", fixed, fixed=FIXED, sizes=[FIXED])
