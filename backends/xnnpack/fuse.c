@@ -128,15 +128,25 @@ static void quantize(Fuse *f, XnnId in, XnnId out) {
   }
 }
 
+/* out is in, which products that read it quantize at run time. What reads it outside of the delegate
+ * gets the floats. */
+static void mark_dynamic(Fuse *f, XnnId in, XnnId out, uint32_t mark) {
+  f->alias[out] = in;
+  f->dynamic[out] = mark == XNN_MARK_ROWS   ? XF_BY_ROWS
+                    : mark == XNN_MARK_GRID ? XF_AS_GRID
+                                            : XF_AS_A_WHOLE;
+  if (f->x->values[out].external) {
+    xf_make_floats(f, in);
+    xf_emit(f, &(XnnNode){.kind = XNN_COPY, .fields = {in, out, 0}});
+  }
+}
+
 static void convert(Fuse *f, const XnnNode *n) {
   XnnId in = f->alias[n->fields[0]], out = n->fields[1];
   uint8_t from = f->x->values[in].datatype, to = f->x->values[out].datatype;
-  if (from == XNN_FP32 && to == XNN_FP32) {
-    f->alias[out] = in;
-    f->dynamic[out] = n->fields[2] == XNN_MARK_ROWS   ? XF_BY_ROWS
-                      : n->fields[2] == XNN_MARK_GRID ? XF_AS_GRID
-                                                      : XF_AS_A_WHOLE;
-  } else if (from == XNN_QINT8 && to == XNN_FP32)
+  if (from == XNN_FP32 && to == XNN_FP32)
+    mark_dynamic(f, in, out, n->fields[2]);
+  else if (from == XNN_QINT8 && to == XNN_FP32)
     f->codes[out] = in;
   else if (from == XNN_FP32 && to == XNN_QINT8)
     quantize(f, in, out);

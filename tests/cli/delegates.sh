@@ -151,3 +151,18 @@ graph @forward level(aten) {
 EOF
 t lower crop.etir -o crop.pte --backend xnnpack:min-ops=1 -q
 t verify crop.pte
+
+# A product that quantizes its operand at run time, and is left out, gets the floats of the delegate before it
+cat >skipped.etir <<EOF
+graph @forward level(aten) {
+  %0: f32[2, 4] = input "x"
+  %1: f32[3, 4] = const [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0] "w"
+  %2: f32[2, 4] = aten::sigmoid(%0) loc("gate", "Sigmoid", 0)
+  %3: f32[2, 3] = aten::linear(%2, %1, none) loc("head", "Gemm", 1)
+  output %3 "y"
+}
+EOF
+t lower skipped.etir -o skipped.pte --backend xnnpack:min-ops=1,skip=linear --quantize int8-dynamic
+t verify skipped.pte
+t run skipped.pte --random
+rm skipped.etir
