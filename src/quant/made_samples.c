@@ -62,14 +62,20 @@ static void find_rows(MadeSamples *s, Arena *arena) {
 
 /* --- samples --- */
 
-void made_samples_init(MadeSamples *s, const Graph *g, Arena *arena) {
-  const SymTable *t = &g->syms;
-  *s = (MadeSamples){.g = g, .sizes = ARENA_ARRAY(arena, int64_t, t->symbol_count + 1)};
+void made_samples_restart(MadeSamples *s, int64_t divisor) {
+  const SymTable *t = &s->g->syms;
   for (uint32_t i = 0; i < t->symbol_count; i++) {
     SymInt symbol = sym_symbol_by_index(t, i);
     int64_t low = sym_lower(t, symbol), high = sym_upper(t, symbol);
-    s->sizes[i] = LENGTH < low ? low : LENGTH > high ? high : LENGTH;
+    int64_t size = LENGTH < low ? low : LENGTH > high ? high : LENGTH;
+    s->sizes[i] = low + (size - low) / divisor;
   }
+  s->made = 0;
+}
+
+void made_samples_init(MadeSamples *s, const Graph *g, Arena *arena) {
+  *s = (MadeSamples){.g = g, .sizes = ARENA_ARRAY(arena, int64_t, g->syms.symbol_count + 1)};
+  made_samples_restart(s, 1);
   find_rows(s, arena);
 }
 

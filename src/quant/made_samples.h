@@ -17,6 +17,9 @@ typedef struct MadeSamples {
 
 /* arena must outlive s. */
 void made_samples_init(MadeSamples *s, const Graph *g, Arena *arena);
+/* From the first sample on again, with symbols of smaller sizes: of what is above their lower limit
+ * one divisor-th. 1: as at first. */
+void made_samples_restart(MadeSamples *s, int64_t divisor);
 /* The next sample: one tensor an input of the graph, in order, data in arena. *more is false, and
  * no tensor made, when there have been enough. Errors (reported): an input that is no tensor of
  * real numbers, or takes more than 2 GiB. */

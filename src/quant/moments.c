@@ -54,6 +54,28 @@ static void watch(void *user, ValueId v, Tensor *t) {
     add_rows(m, t->data, (uint64_t)tensor_numel(t) / m->columns);
 }
 
+/* Chooses sizes for which the model runs: symbols may have to fit each other where nothing says so,
+ * as the length of a mask that is that of the tokens and the cache together. Where no choice is
+ * right, the first one stays, and what is wrong with it is reported later. */
+static void fit_sizes(MadeSamples *made, Arena *sample) {
+  static const int64_t divisors[] = {1, 4, INT64_MAX};
+  const Graph *g = made->g;
+  Status status = STATUS_INVALID;
+  DiagSink silent;
+  diag_sink_init_silent(&silent);
+  for (size_t i = 0; i < COUNT_OF(divisors) && status != STATUS_OK; i++) {
+    bool more;
+    arena_reset(sample);
+    Tensor *inputs = ARENA_ARRAY(sample, Tensor, g->input_count + 1);
+    made_samples_restart(made, divisors[i]);
+    status = made_samples_next(made, sample, inputs, &more, &silent);
+    if (status == STATUS_OK)
+      status = interp_watch(g, inputs, g->input_count, &silent, NULL, NULL);
+    made_samples_restart(made, status == STATUS_OK ? divisors[i] : 1);
+  }
+  diag_sink_release(&silent);
+}
+
 static Status run_all(DataSet *set, MadeSamples *made, DiagSink *sink, Collection *c,
                       Arena *sample) {
   const Graph *g = made->g;
@@ -76,6 +98,8 @@ Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet 
     index[list[i].value] = i + 1;
   MadeSamples made;
   made_samples_init(&made, g, &arena);
+  if (!set && g->syms.symbol_count)
+    fit_sizes(&made, &sample);
   Status status = run_all(set, &made, sink, &(Collection){list, index}, &sample);
   arena_release(&sample);
   arena_release(&arena);
