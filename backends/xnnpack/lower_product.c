@@ -168,17 +168,18 @@ static void by_picks(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, X
     pick.dilation[i] = c->dilation[i];
   }
   xl_convolution_node(l, &pick, wide, picking_filter(l, c), XNN_NONE, windows);
-  add_product(l, windows, permuted_weights(l, n, c, channels_last), bias_of(l, n), c->out_channels,
-              channels, out);
+  XnnId bias = bias_of(l, n), weights = permuted_weights(l, n, c, channels_last);
+  add_product(l, windows, weights, bias, c->out_channels, channels, out);
 }
 
 static void one_strip(XnnLowering *l, NodeId n, ProductWay way, Windows *w, SymInt batch, XnnId in,
                       XnnId out) {
-  if (way == BY_ROWS)
+  if (way == BY_ROWS) {
     by_rows(l, n, w, batch, in, out);
-  else
-    by_pixels(l, w, batch, gathered(l, way, w, batch, in),
-              permuted_weights(l, n, w->c, channels_last), bias_of(l, n), out);
+    return;
+  }
+  XnnId bias = bias_of(l, n), weights = permuted_weights(l, n, w->c, channels_last);
+  by_pixels(l, w, batch, gathered(l, way, w, batch, in), weights, bias, out);
 }
 
 /* What rows (dim 0) or columns (dim 1) begin to end - 1 of the result read of the image: sets begin
@@ -250,8 +251,9 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
     patches[i] = planes[perm[i]];
   XnnId view = xl_reshaped(l, xl_plain(l, x), planes, 6), moved = xl_sym_temp(l, 6, patches);
   xl_transpose(l, view, perm, 6, moved);
-  by_pixels(l, &w, batch, moved, permuted_weights(l, n, c, channels_first), bias_of(l, n),
-            xl_result_nhwc(l, node_result(l->g, n, 0)));
+  XnnId out = xl_result_nhwc(l, node_result(l->g, n, 0)), bias = bias_of(l, n),
+        weights = permuted_weights(l, n, c, channels_first);
+  by_pixels(l, &w, batch, moved, weights, bias, out);
   return true;
 }
 

@@ -143,7 +143,8 @@ Status interp_eval_const_node(Graph *g, NodeId n, Arena *arena, Tensor *results,
               .result_count = node->result_count,
               .scratch = arena,
               .sink = sink,
-              .place = node_place(g, n)};
+              .place = node_place(g, n),
+              .folds = true};
   TRY(kernel_run(&k));
   if (scalar)
     results[0] = interp_scalar_tensor(&k.scalar_result, arena);

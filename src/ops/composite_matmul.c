@@ -139,6 +139,7 @@ typedef struct Product {
   DType dtype;
   int64_t rows, inner, columns;
   bool transposed;
+  bool folds; /* as of the kernel */
 } Product;
 
 static void product(const Product *p, const void *a, const void *b, void *c) {
@@ -153,7 +154,8 @@ static void product(const Product *p, const void *a, const void *b, void *c) {
             .c = c,
             .lda = max_i64(p->inner, 1),
             .ldb = max_i64(p->transposed ? p->inner : p->columns, 1),
-            .ldc = max_i64(p->columns, 1)};
+            .ldc = max_i64(p->columns, 1),
+            .own_loops = p->folds};
   gemm(&g);
 }
 
@@ -200,7 +202,7 @@ Status kern_matmul(Kernel *k) {
   if (b.rank == 1)
     b = (Tensor){b.dtype, 2, {b.dims[0], 1}, b.data, b.capacity};
   DType dtype = compute_dtype(a.dtype);
-  Product p = {dtype, a.dims[a.rank - 2], a.dims[a.rank - 1], b.dims[b.rank - 1], false};
+  Product p = {dtype, a.dims[a.rank - 2], a.dims[a.rank - 1], b.dims[b.rank - 1], false, k->folds};
   uint32_t tail = (self->rank > 1) + (other->rank > 1);
   if (out->rank < tail)
     return kernel_error(k, "the result of the product has rank %u", out->rank);
@@ -330,8 +332,8 @@ Status kern_sdpa(Kernel *k) {
   DType dtype = compute_dtype(a.query->dtype);
   Tensor q = kernel_in_dtype(k, a.query, dtype), key = kernel_in_dtype(k, a.key, dtype),
          v = kernel_in_dtype(k, a.value, dtype), out = kernel_result_in_dtype(k, 0, dtype);
-  Product scoring = {dtype, a.rows, width, a.length, true};
-  Product mixing = {dtype, a.rows, a.length, columns, false};
+  Product scoring = {dtype, a.rows, width, a.length, true, k->folds};
+  Product mixing = {dtype, a.rows, a.length, columns, false, k->folds};
   uint64_t cells;
   if (!mul_u64((uint64_t)a.rows, (uint64_t)a.length, &cells))
     return kernel_error(k, "too many scores");

@@ -23,6 +23,7 @@ typedef struct Conv {
   int64_t size[3], kernel[3], result[3], stride[3], pad[3], dilation[3];
   int64_t in_area, out_area, taps, depth; /* depth: rows of the columns, cin * taps */
   bool pointwise;                         /* columns are the input itself */
+  bool folds;                             /* as of the kernel */
   int64_t tile, tiles, tasks, workers;
   char *columns; /* one buffer a worker */
 } Conv;
@@ -63,6 +64,7 @@ static Status conv_make(Kernel *k, Conv *c, bool transposed) {
   if (!conv_fits(in, weight, out, groups))
     return kernel_error(k, "the operands do not fit together");
   *c = (Conv){.in = kernel_in_dtype(k, in, dtype),
+              .folds = k->folds,
               .weight = kernel_in_dtype(k, weight, dtype),
               .bias = kernel_in_dtype(k, bias, dtype),
               .out = kernel_result_in_dtype(k, 0, dtype),
@@ -185,7 +187,8 @@ static void conv_task(const Conv *c, int64_t task, char *columns) {
             .b = c->pointwise ? image + from * size : columns,
             .ldb = c->pointwise ? c->in_area : count,
             .c = (char *)c->out.data + result * size,
-            .ldc = c->out_area};
+            .ldc = c->out_area,
+            .own_loops = c->folds};
   gemm(&g);
 }
 
@@ -367,7 +370,8 @@ static void conv_transposed(Kernel *k, Conv *c) {
                 .b = (const char *)c->in.data + which * c->cin * c->in_area * size,
                 .ldb = max_i64(c->in_area, 1),
                 .c = products,
-                .ldc = max_i64(c->in_area, 1)};
+                .ldc = max_i64(c->in_area, 1),
+                .own_loops = c->folds};
       gemm(&g);
       Scatter s = {.conv = c,
                    .image = which / c->groups,

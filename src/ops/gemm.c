@@ -157,7 +157,7 @@ void gemm(const Gemm *g) {
   if (g->m == 0 || g->n == 0)
     return;
 #ifdef ETC_HAVE_BLAS
-  if (blas_takes(g) && have_blas()) {
+  if (!g->own_loops && blas_takes(g) && have_blas()) {
     blas_parts(g);
     return;
   }

@@ -17,6 +17,7 @@ typedef struct Gemm {
   int64_t lda, ldb;
   void *c;
   int64_t ldc;
+  bool own_loops; /* the same sums on every machine, which OpenBLAS has only for one kind of CPU */
 } Gemm;
 /* Uses all threads, inside of a parallel loop one. The result does not depend on their number. */
 void gemm(const Gemm *g);

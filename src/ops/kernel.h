@@ -47,6 +47,7 @@ struct Kernel {
   DiagPlace place;
   const struct DelegateReaders *readers; /* of delegates; may be NULL */
   bool as_runtime; /* a call of a program: faults of the runtime's kernel are part of its meaning */
+  bool folds;      /* results go into a program: they must be the same on every machine */
 };
 
 /* Tensor argument i; NULL where an optional one is absent. */

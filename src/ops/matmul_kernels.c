@@ -25,7 +25,8 @@ static Status product(Kernel *k, const Tensor *a, const Tensor *b, Tensor *c, do
             .c = c->data,
             .lda = max_i64(a->dims[1], 1),
             .ldb = max_i64(b->dims[1], 1),
-            .ldc = max_i64(b->dims[1], 1)};
+            .ldc = max_i64(b->dims[1], 1),
+            .own_loops = k->folds};
   gemm(&g);
   return STATUS_OK;
 }
@@ -108,7 +109,8 @@ Status kern_linear(Kernel *k) {
             .c = c.data,
             .lda = max_i64(w.dims[1], 1),
             .ldb = max_i64(w.dims[1], 1),
-            .ldc = max_i64(w.dims[0], 1)};
+            .ldc = max_i64(w.dims[0], 1),
+            .own_loops = k->folds};
   gemm(&g);
   kernel_store_result(k, 0, &c);
   return STATUS_OK;
@@ -150,7 +152,8 @@ Status kern_bmm(Kernel *k) {
                            .c = c.data,
                            .lda = max_i64(inner, 1),
                            .ldb = max_i64(n, 1),
-                           .ldc = max_i64(n, 1)},
+                           .ldc = max_i64(n, 1),
+                           .own_loops = k->folds},
                  .step_a = m * inner * size,
                  .step_b = inner * n * size,
                  .step_c = m * n * size};

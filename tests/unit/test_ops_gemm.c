@@ -58,7 +58,36 @@ static void test_products(void **state) {
       check_product(sizes[i][0], sizes[i][1], sizes[i][2], form & 1, form & 2);
 }
 
+/* Sums in order, bit by bit. */
+static void test_own_loops(void **state) {
+  enum { M = 3, N = 5, K = 129 };
+  float a[M * K], b[K * N], c[M * N];
+  for (int i = 0; i < M * K; i++)
+    a[i] = (float)(i * 7919 % 201 - 100) / 63;
+  for (int i = 0; i < K * N; i++)
+    b[i] = (float)(i * 104729 % 211 - 105) / 61;
+  gemm(&(Gemm){.dtype = DTYPE_F32,
+               .m = M,
+               .n = N,
+               .k = K,
+               .alpha = 1,
+               .a = a,
+               .b = b,
+               .c = c,
+               .lda = K,
+               .ldb = N,
+               .ldc = N,
+               .own_loops = true});
+  for (int i = 0; i < M * N; i++) {
+    float sum = 0;
+    for (int t = 0; t < K; t++)
+      sum += a[i / N * K + t] * b[t * N + i % N];
+    assert_memory_equal(&sum, &c[i], sizeof sum);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
+                                     cmocka_unit_test(test_own_loops)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
