@@ -86,7 +86,9 @@ static void find_loops(Plan *p) {
     p->looped[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
 }
 
-/* What n makes goes into loops and nowhere else, as it is or through moves. */
+static bool passes_on(QuantRole role) { return role == ROLE_MOVE || role == ROLE_JOIN; }
+
+/* What n makes goes into loops and nowhere else, as it is, through moves, or joined with more. */
 static bool feeds_loops(const Plan *p, NodeId n, uint32_t depth) {
   const Graph *g = p->g;
   ValueId y = node_result(g, n, 0);
@@ -96,7 +98,7 @@ static bool feeds_loops(const Plan *p, NodeId n, uint32_t depth) {
       return false;
     if (p->looped[user])
       continue;
-    if (depth == DEPTH_MAX || quant_role(g, user) != ROLE_MOVE || !feeds_loops(p, user, depth + 1))
+    if (depth == DEPTH_MAX || !passes_on(quant_role(g, user)) || !feeds_loops(p, user, depth + 1))
       return false;
   }
   return first_use(g, y) != 0;
@@ -206,8 +208,7 @@ static void find_ranges(Plan *p) {
       continue;
     if (role == ROLE_BATCH)
       p->symmetric[range_of(p, node_value(g, n, 1))] = true;
-    for (uint32_t k = 0;
-         (role == ROLE_MOVE || role == ROLE_JOIN) && k < quant_operand_count(g, n, role); k++)
+    for (uint32_t k = 0; passes_on(role) && k < quant_operand_count(g, n, role); k++)
       for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
         share_range(p, quant_operand(g, n, role, k), node_result(g, n, i));
   }

@@ -1,6 +1,8 @@
 /* Products with a constant matrix, and the constant biases added to them, as linear: the one form
  * in which weights of products are quantized, with a scale for each output channel. The matrix
- * stays as it lies in the file, behind a permute that `convert` carries out on its integers.
+ * stays as it lies in the file, behind a permute that `convert` carries out on its integers. A
+ * batch of products with joined matrices, as recurrent layers of two directions have it, is a
+ * linear for each.
  *
  * A hardsigmoid is a factor, a shift and limits: behind a product the first two go into weight and
  * bias, and limits cost an integer product nothing. A silu is a product with a sigmoid: two nodes
@@ -33,6 +35,34 @@ static ValueId product(Builder *b, NodeId n) {
   if (!is_matrix(b->g, w) || value_rank(b->g, x) < 2 || value_dtype(b->g, x) != DTYPE_F32)
     return 0;
   return build(b, OP_LINEAR, A_VAL(x), A_VAL(transposed(b, w)), A_NONE);
+}
+
+/* The matrix of which part i of a join is the view [1, K, N]; 0: it is something else. */
+static ValueId joined_matrix(const Graph *g, NodeId join, uint32_t i) {
+  ValueId part = node_list_value(g, join, 0, i);
+  NodeId view = match_op(g, part, OP_VIEW_COPY);
+  ValueId w = view ? node_value(g, view, 0) : 0;
+  bool fits = w && value_rank(g, w) == 2 && is_matrix(g, w) && value_rank(g, part) == 3 &&
+              value_dim(g, part, 0) == 1 && value_dim(g, part, 1) == value_dim(g, w, 0);
+  return fits ? w : 0;
+}
+
+static ValueId batch(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  NodeId join = match_op(g, node_value(g, n, 1), OP_CAT);
+  uint32_t count = join && node_int(g, join, 1) == 0 ? node_list_count(g, join, 0) : 0;
+  if (value_dtype(g, x) != DTYPE_F32 || value_dim(g, x, 0) != (SymInt)count)
+    return 0;
+  ValueId *made = ARENA_ARRAY(&g->arena, ValueId, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    if (!(made[i] = joined_matrix(g, join, i)))
+      return 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId row = build_slice(b, x, 0, (SymInt)i, (SymInt)(i + 1), 1);
+    made[i] = build(b, OP_LINEAR, A_VAL(row), A_VAL(transposed(b, made[i])), A_NONE);
+  }
+  return build(b, OP_CAT, A_VALS(made, count), A_INT(0));
 }
 
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
@@ -105,9 +135,8 @@ static ValueId ramp(Builder *b, NodeId n) {
 
 Status pass_spell_linear(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {
-      {OP_MM, product, "products"},
-      {OP_MATMUL, product, "products"},
-      {OP_ADDMM, product_and_bias, "products"},
+      {OP_MM, product, "products"},    {OP_MATMUL, product, "products"},
+      {OP_BMM, batch, "batches"},      {OP_ADDMM, product_and_bias, "products"},
       {OP_ADD_TENSOR, bias, "biases"},
   };
   static const RewriteRule integers[] = {{OP_HARDSIGMOID, ramp, "ramps"},
