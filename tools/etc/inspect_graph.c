@@ -254,9 +254,10 @@ static void sheet_graph(const Graph *g, Sheet *sheet) {
   sheet_add_sums(sheet, &sums);
 }
 
-EtcStatus graphs_sheet(const CommandLine *line, const char *path, Sheet *sheet) {
+EtcStatus graphs_sheet(const CommandLine *line, const char *path, const Source *read,
+                       Sheet *sheet) {
   EtcStatus status;
-  Session *s = open_graphs(line, path, NULL, &status);
+  Session *s = open_graphs(line, path, read, &status);
   sheet->kind = "textual graph";
   if (status == ETC_OK) {
     const MappedFile *file = &s->program.sources[0]->mapped;

@@ -84,6 +84,25 @@ EtcStatus load_model(const CommandLine *line, bool allow_pte) {
   return session_status(session_import(line->session, allow_pte));
 }
 
+EtcStatus read_stdin(const CommandLine *line, const Source **read) {
+  Session *s = line->session;
+  TRY(s->program.source_count
+          ? session_usage(s, "", "name it once", "standard input can be read only once")
+          : session_add_source(s, "forward", "-"));
+  *read = s->program.sources[0];
+  return ETC_OK;
+}
+
+EtcStatus open_program(const CommandLine *line, const char *path, const Source *read,
+                       PteProgram *program) {
+  DiagSink *sink = &line->session->sink;
+  if (!read && path_is_stdin(path))
+    TRY(read_stdin(line, &read));
+  return session_status(read ? pte_program_open_bytes(program, sink, read->mapped.path,
+                                                      read->mapped.data, read->mapped.size)
+                             : pte_program_open(program, sink, path));
+}
+
 EtcStatus refuse_warnings(const CommandLine *line) {
   const DiagSink *sink = &line->session->sink;
   return sink->werror && sink->errors ? session_status(STATUS_INVALID) : ETC_OK;
