@@ -47,6 +47,9 @@ static EtcStatus apply_message_options(const CommandLine *line) {
 }
 
 static EtcStatus unknown_command(Session *s, const char *name) {
+  if (name[0] == '-')
+    return session_usage(s, "", arena_printf(&s->arena, "write etc COMMAND %s", name),
+                         "'%s' is where the command should be", name);
   const char *nearest = command_nearest(sv_from(name));
   const char *hint = nearest ? arena_printf(&s->arena, "did you mean 'etc %s'?", nearest)
                              : "'etc help' lists the commands";

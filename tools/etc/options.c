@@ -3,6 +3,8 @@
  * are not abbreviated, so that a new option never changes what a script means. */
 #include "options.h"
 
+#include <unistd.h>
+
 #include "support/text.h"
 
 #define ON(command) (1u << CMD_##command)
@@ -56,10 +58,12 @@ static EtcStatus unknown_option(const CommandLine *line, const char *given, StrV
   for (unsigned i = 0; i < OPT_COUNT; i++)
     if (applies(&option_table[i], line->command))
       names[count++] = option_table[i].long_name;
+  Arena *arena = &line->session->arena;
   int nearest = text_nearest(name, names, count);
-  const char *hint =
-      nearest < 0 ? help_hint(line)
-                  : arena_printf(&line->session->arena, "did you mean --%s?", names[nearest]);
+  const char *hint = access(given, F_OK) == 0
+                         ? arena_printf(arena, "write ./%s if the file is meant", given)
+                     : nearest < 0 ? help_hint(line)
+                                   : arena_printf(arena, "did you mean --%s?", names[nearest]);
   return session_usage(line->session, given, hint, "'etc %s' has no option '%s'",
                        command_table[line->command].name, given);
 }
