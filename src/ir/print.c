@@ -100,26 +100,6 @@ void type_print(const Graph *g, const Type *t, StrBuf *out) {
     strbuf_append(out, SV("{channels_last}"));
 }
 
-void type_describe(const Graph *g, const Type *t, StrBuf *out) {
-  if (t->kind != TYPE_TENSOR) {
-    type_print(g, t, out);
-    return;
-  }
-  strbuf_append(out, sv_from(dtype_name((DType)t->dtype)));
-  strbuf_append_char(out, '[');
-  for (uint32_t i = 0; i < t->rank; i++) {
-    StrBuf dim = {0};
-    sym_print_named(&g->syms, t->dims[i], &dim);
-    strbuf_append(out, i ? SV(", ") : SV(""));
-    strbuf_append_printable(out, (StrView){strbuf_cstr(&dim), dim.size});
-    if (!sym_is_const(t->dims[i]))
-      strbuf_printf(out, "=%lld..%lld", (long long)sym_lower(&g->syms, t->dims[i]),
-                    (long long)sym_upper(&g->syms, t->dims[i]));
-    strbuf_release(&dim);
-  }
-  strbuf_append_char(out, ']');
-}
-
 /* "@1+1024:4096" for the first value of a storage, "@%5" for those that share it. */
 static void put_storage(Printer *p, uint32_t storage, uint32_t number) {
   if (!storage)
