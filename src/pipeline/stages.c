@@ -174,30 +174,42 @@ static bool has_converted(const PassRun *run) {
   return count != 0;
 }
 
+static void warn_nothing(Session *s, DiagPlace place, QuantScheme scheme) {
+  Diag *d = diag_begin(&s->sink, DIAG_QUANTIZE_NOTHING, place);
+  diag_message(d, "there is nothing to quantize: the program computes as without --quantize");
+  if (scheme != QUANT_INT8)
+    diag_hint(d, "convolutions are quantized by --quantize int8 with --calibrate PATH; else leave "
+                 "--quantize out");
+  (void)diag_end(d);
+}
+
 /* --quantize that finds nothing to quantize, or gains nothing: the portable kernels compute in
  * floats, and weights are stored as what reads them takes. */
 static void check_quantize_used(Session *s) {
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--quantize");
-  uint32_t wanted = 0, quantized = 0;
+  const PassOptions *in_vain = NULL;
+  bool quantized = false;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    const Method *m = &s->program.methods[i];
+    Method *m = &s->program.methods[i];
     const PassOptions *o = &m->options->pass;
     const PassRun *run = o->quantize ? find_conversion(s, m) : NULL;
     if (!run)
       continue;
-    bool changed = m->options->max_drop > 0 || has_converted(run); /* the summary has the former */
-    wanted++;
-    quantized += changed;
-    if (changed && !quantized_stands(o))
+    m->quantized_nothing = !has_converted(run);
+    if (m->quantized_nothing && !(m->options->max_drop > 0)) { /* the summary has the latter */
+      in_vain = o;
+      continue;
+    }
+    quantized = true;
+    if (!quantized_stands(o))
       (void)diag_report(&s->sink, DIAG_QUANTIZE_FLOATS, place,
                         "method '" SV_FMT "' gets no smaller: portable kernels compute in floats, "
                         "so its weights are stored as floats",
                         SV_ARG(method_name(m)));
   }
-  if (wanted && !quantized)
-    (void)diag_report(&s->sink, DIAG_QUANTIZE_NOTHING, place,
-                      "there is nothing to quantize: the program computes as without --quantize");
+  if (in_vain && !quantized)
+    warn_nothing(s, place, in_vain->quantize->scheme);
 }
 
 static Status run_to_executorch(Session *s, StageId stage) {

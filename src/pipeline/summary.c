@@ -179,8 +179,10 @@ static void advise_size(const Session *s, const Summary *f, StrBuf *out) {
 static void advise_samples(const Session *s, StrBuf *out) {
   bool nearest = false;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    const QuantOptions *q = s->program.methods[i].options->pass.quantize;
-    nearest |= q && q->scheme == QUANT_INT4_WEIGHT_ONLY && !q->data && !q->made_up;
+    const Method *m = &s->program.methods[i];
+    const QuantOptions *q = m->options->pass.quantize;
+    nearest |= q && !m->quantized_nothing && q->scheme == QUANT_INT4_WEIGHT_ONLY && !q->data &&
+               !q->made_up;
   }
   if (!nearest)
     return;

@@ -22,6 +22,7 @@ t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz
 sed 's/f32/f64/g' net.etir >f64.etir
 t lower f64.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --backend xnnpack
 t lower $data/add.onnx -o a.pte --quantize int8-weight-only
+t lower $data/add.onnx -o a.pte --quantize int4-weight-only
 printf 'float: ["@*"]\n' >config.yaml
 t lower net.etir -o a.pte --quantize int8-dynamic --quantize-config config.yaml --backend xnnpack -Werror
 # One calibration serves later runs, and gives the same program.
