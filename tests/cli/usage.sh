@@ -82,3 +82,7 @@ t lower $data/relu.onnx --dim batch=2,m=3 -o a.pte
 t lower $data/relu.onnx --dim batch=1..100 --max-arena 1000 -o a.pte
 t lower $data/relu.onnx --dim batch=1..100 --max-arena 4K -o a.pte
 rm -f -- -x.onnx a.pte
+# Options of other commands.
+t calibrate $data/add.onnx --calibrate x.npz -o s
+t verify a.pte --json
+t size a.pte --nowhere
