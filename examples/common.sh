@@ -8,6 +8,10 @@ case $ETC in /*) ;; *) ETC=$PWD/$ETC ;; esac
 PYTHON=${PYTHON:-python3}
 case $PYTHON in /*) ;; */*) PYTHON=$PWD/$PYTHON ;; esac
 here=$(cd "$(dirname "$0")" && pwd)
+if grep -qsE '^(import|from) onnx' "$here"/*.py && ! "$PYTHON" -c 'import onnx, numpy' 2>/dev/null; then
+  echo "$PYTHON has no onnx or no numpy: set PYTHON to one that has both (tools/setup --runtime makes .venv/bin/python)" >&2
+  exit 1
+fi
 prefix=$(cd "$(dirname "$ETC")/.." && pwd)
 PKG_CONFIG_PATH=$(find "$prefix" -name etc-plugin.pc -exec dirname {} \; 2>/dev/null | head -n 1):${PKG_CONFIG_PATH:-}
 export PKG_CONFIG_PATH

@@ -81,7 +81,7 @@ static void note_tensor(Diag *d, const Graph *g, ValueId v) {
   DiagPlace place = n ? node_place(g, n) : DIAG_NOWHERE;
   if (name.size)
     strbuf_printf(&text, "'" SV_FMT "', ", SV_ARG(name));
-  type_print(g, value_type(g, v), &text);
+  type_describe(g, value_type(g, v), &text);
   strbuf_append(&text, SV(": up to "));
   strbuf_append_bytes(&text, type_bytes_upper(g, value_type(g, v)));
   if (place.op.size)
@@ -104,6 +104,26 @@ static void note_largest(Diag *d, const Graph *g, const Liveness *l, const uint3
   }
 }
 
+static bool has_dynamic_sizes(const Graph *g) {
+  ValueId v = 1;
+  while (v < g->value_count && type_is_static(value_type(g, v)))
+    v++;
+  return v < g->value_count;
+}
+
+/* The value of --max-arena that is enough, in the largest unit that is no smaller than it. */
+static void hint_limit(Diag *d, const Graph *g, uint64_t total) {
+  static const char units[] = "KMG";
+  unsigned unit = 0;
+  uint64_t size = (total + 1023) >> 10;
+  for (; size >= 1024 && units[unit + 1]; unit++)
+    size = (size + 1023) >> 10;
+  diag_hint(d, "%s, or allow more with --max-arena %" PRIu64 "%c",
+            has_dynamic_sizes(g) ? "give dynamic dimensions lower upper bounds (--dim NAME=LO..HI)"
+                                 : "make the tensors above smaller in the model",
+            size, units[unit]);
+}
+
 /* A program is not written that no device could load. */
 static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   uint64_t limit = p->options && p->options->max_arena ? p->options->max_arena : PASS_MAX_ARENA,
@@ -121,6 +141,7 @@ static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   diag_message(d, "%s", strbuf_cstr(&text));
   strbuf_release(&text);
   note_largest(d, g, l, NULL, 0);
+  hint_limit(d, g, total);
   return diag_end(d);
 }
 

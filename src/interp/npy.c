@@ -150,9 +150,24 @@ static Status npy_error(DiagSink *sink, const char *path, const char *format, ..
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  return diag_report(sink, DIAG_NPY_FORMAT, place, "%s", text);
+  return diag_report(sink, DIAG_NPY_FORMAT, diag_file(path), "%s", text);
+}
+
+static Status not_an_array(const uint8_t *bytes, uint64_t size, DiagSink *sink, const char *path) {
+  if (size < 4 || memcmp(bytes, "PK\x03\x04", 4) != 0)
+    return npy_error(sink, path, "this is not a .npy file");
+  Diag *d = diag_begin(sink, DIAG_NPY_FORMAT, diag_file(path));
+  diag_message(d, "this is an archive of arrays (.npz), where one array is wanted");
+  diag_hint(d, "save that array alone, by numpy.save");
+  return diag_end(d);
+}
+
+static Status no_tensor_type(const NpyHeader *h, DiagSink *sink, const char *path) {
+  Diag *d = diag_begin(sink, DIAG_NPY_FORMAT, diag_file(path));
+  diag_message(d, "a tensor cannot have numpy's element type '" SV_FMT "'",
+               (int)min_i64((int64_t)h->descr.size, 40), h->descr.data);
+  diag_hint(d, "convert the array to numbers or booleans with numpy.ndarray.astype");
+  return diag_end(d);
 }
 
 uint64_t npy_data_at(const uint8_t *preamble) {
@@ -168,7 +183,7 @@ uint64_t npy_data_at(const uint8_t *preamble) {
 static Status parse_file(const uint8_t *bytes, uint64_t size, DiagSink *sink, const char *path,
                          NpyHeader *h, uint64_t *data_at) {
   if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
-    return npy_error(sink, path, "this is not a .npy file");
+    return not_an_array(bytes, size, sink, path);
   if (bytes[6] < 1 || bytes[6] > 3)
     return npy_error(sink, path, ".npy version %u is not known", bytes[6]);
   uint64_t begin = bytes[6] > 1 ? 12 : 10;
@@ -191,8 +206,7 @@ Status npy_read_head(const uint8_t *bytes, uint64_t size, DType expected, const 
   *head = (NpyHead){0};
   TRY(parse_file(bytes, size, sink, path, &h, &head->data_at));
   if (!type_of(h.descr, expected, &head->dtype, &head->big_endian))
-    return npy_error(sink, path, "a tensor cannot have numpy's element type '" SV_FMT "'",
-                     (int)min_i64((int64_t)h.descr.size, 40), h.descr.data);
+    return no_tensor_type(&h, sink, path);
   head->rank = h.rank;
   head->fortran = h.fortran;
   memcpy(head->dims, h.dims, sizeof head->dims);

@@ -233,7 +233,7 @@ static Status bind_round(Symbols *s, const Tensor *inputs, bool last, bool *prog
 static Status wrong_shape(const Symbols *s, const char *label, const Type *type,
                           const Tensor *input) {
   StrBuf want = {0}, have = {0};
-  type_print(s->g, type, &want);
+  type_describe(s->g, type, &want);
   strbuf_printf(&have, "%s[", dtype_name(input->dtype));
   for (uint32_t d = 0; d < input->rank; d++)
     strbuf_printf(&have, "%s%lld", d ? ", " : "", (long long)input->dims[d]);

@@ -36,6 +36,6 @@ void constraint_print(const Graph *g, const Constraint *c, StrBuf *out);
 void solve_print_place(const Graph *g, LocId loc, StrBuf *out);
 /* Notes of a diagnostic: the range of every symbol and every relation that is left, with the nodes
  * that they come from. */
-void solve_note(const Graph *g, const Solution *s, Diag *d);
+void solve_note(const Graph *g, const Solution *s, Arena *arena, Diag *d);
 
 #endif

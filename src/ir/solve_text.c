@@ -58,7 +58,31 @@ static void print_runs(const SymSizes *z, int64_t least, StrBuf *out) {
   }
 }
 
-static void note_range(const Graph *g, const SymSizes *z, SymInt v, Diag *d) {
+/* By symbol: a value that has it as a dim, one with a name if there is one. */
+static ValueId *find_sized(const Graph *g, Arena *arena) {
+  ValueId *sized = ARENA_ARRAY(arena, ValueId, g->syms.symbol_count + 1);
+  for (ValueId v = 1; v < g->value_count; v++) {
+    const Type *t = value_type(g, v);
+    for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++) {
+      const SymExpr *e = sym_is_const(t->dims[i]) ? NULL : sym_expr(&g->syms, t->dims[i]);
+      if (!e || e->kind != SYM_SYMBOL)
+        continue;
+      ValueId known = sized[e->index];
+      if (!known || (!value_cget(g, known)->name && value_cget(g, v)->name))
+        sized[e->index] = v;
+    }
+  }
+  return sized;
+}
+
+static void append_origin(const Graph *g, ValueId sized, StrBuf *text) {
+  StrView name = intern_get(&g->ctx->names, value_cget(g, sized)->name);
+  if (name.size)
+    strbuf_append_within(text, ", a size of '", name, "'");
+  strbuf_append(text, SV(", known only while running"));
+}
+
+static void note_range(const Graph *g, const SymSizes *z, SymInt v, ValueId sized, Diag *d) {
   const SymExpr *e = sym_expr(&g->syms, v);
   StrBuf text = {0};
   sym_print_named(&g->syms, v, &text);
@@ -73,7 +97,7 @@ static void note_range(const Graph *g, const SymSizes *z, SymInt v, Diag *d) {
     strbuf_printf(&text, " %% %lld == %lld", (long long)z->step, (long long)(z->lo % z->step));
   }
   if (e->unbacked)
-    strbuf_append(&text, SV(", known only while running"));
+    append_origin(g, sized, &text);
   print_cause(g, z->lo_cause, "lower bound", &text);
   print_cause(g, z->hi_cause, "upper bound", &text);
   print_cause(g, z->step_cause, z->regular ? "divisibility" : "gaps", &text);
@@ -81,9 +105,18 @@ static void note_range(const Graph *g, const SymSizes *z, SymInt v, Diag *d) {
   strbuf_release(&text);
 }
 
-void solve_note(const Graph *g, const Solution *s, Diag *d) {
-  for (uint32_t i = 0; i < g->syms.symbol_count; i++)
-    note_range(g, &s->sizes[i], sym_symbol_by_index(&g->syms, i), d);
+void solve_note(const Graph *g, const Solution *s, Arena *arena, Diag *d) {
+  const ValueId *sized = find_sized(g, arena);
+  bool any = false;
+  for (uint32_t i = 0; i < g->syms.symbol_count; i++) {
+    SymInt v = sym_symbol_by_index(&g->syms, i);
+    if (!sized[i] && sym_expr(&g->syms, v)->unbacked)
+      continue; /* a counter of a loop, or another number that is no size */
+    note_range(g, &s->sizes[i], v, sized[i], d);
+    any = true;
+  }
+  if (!any)
+    diag_note(d, "no size varies by itself: counters of loops, or numbers that data decide, do");
   for (uint32_t i = 0; i < g->constraint_count; i++) {
     const Constraint *c = &g->constraints[i];
     if (s->settled[i])

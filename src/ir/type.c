@@ -1,5 +1,6 @@
 /* The types of a graph: each stands once in its pool, so that equal types have one handle. */
 #include "ir/graph.h"
+#include "ir/text.h"
 
 static uint32_t type_hash(const Type *t) {
   uint64_t h =
@@ -86,4 +87,24 @@ bool type_is_static(const Type *t) {
     if (!sym_is_const(t->dims[i]))
       return false;
   return true;
+}
+
+void type_describe(const Graph *g, const Type *t, StrBuf *out) {
+  if (t->kind != TYPE_TENSOR) {
+    type_print(g, t, out);
+    return;
+  }
+  strbuf_append(out, sv_from(dtype_name((DType)t->dtype)));
+  strbuf_append_char(out, '[');
+  for (uint32_t i = 0; i < t->rank; i++) {
+    StrBuf dim = {0};
+    sym_print_named(&g->syms, t->dims[i], &dim);
+    strbuf_append(out, i ? SV(", ") : SV(""));
+    strbuf_append_printable(out, (StrView){strbuf_cstr(&dim), dim.size});
+    if (!sym_is_const(t->dims[i]))
+      strbuf_printf(out, "=%lld..%lld", (long long)sym_lower(&g->syms, t->dims[i]),
+                    (long long)sym_upper(&g->syms, t->dims[i]));
+    strbuf_release(&dim);
+  }
+  strbuf_append_char(out, ']');
 }

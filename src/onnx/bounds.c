@@ -137,6 +137,6 @@ Status bounds_finish(Bounds *b, Graph *g) {
     return STATUS_OK;
   Diag *d = diag_begin(g->ctx->sink, DIAG_DIM_SUMMARY, context_place(g->ctx));
   diag_message(d, "sizes that vary, and what the model needs of them");
-  solve_note(g, &s, d);
+  solve_note(g, &s, &b->arena, d);
   return diag_end(d);
 }

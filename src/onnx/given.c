@@ -25,9 +25,7 @@ static Status report_unknown(Import *im, const Onnx__GraphProto *graph, StrView 
     names[i] = onnx_text(graph->input[i]->name).data;
   Diag *d = diag_begin(im->ctx->sink, DIAG_VALUE_UNKNOWN, option_place(im));
   diag_message(d, "the model has no input '" SV_FMT "'", SV_ARG(name));
-  int nearest = text_nearest(name, names, graph->n_input);
-  if (nearest >= 0 && names[nearest][0])
-    diag_hint(d, "did you mean '%s'?", names[nearest]);
+  diag_hint_names(d, name, names, graph->n_input);
   return diag_end(d);
 }
 
@@ -93,7 +91,7 @@ Status import_given(Import *im, const Onnx__GraphProto *graph) {
 static Status mismatch(Import *im, const Onnx__ValueInfoProto *info, TypeId type,
                        const GivenValue *given, const char *why) {
   StrBuf text = {0};
-  type_print(im->g, type_get(im->g, type), &text);
+  type_describe(im->g, type_get(im->g, type), &text);
   Diag *d = diag_begin(im->ctx->sink, DIAG_VALUE_MISMATCH, option_place(im));
   diag_message(d, "input '" SV_FMT "' is %s: '" SV_FMT "' %s", SV_ARG(onnx_text(info->name)),
                strbuf_cstr(&text), SV_ARG(given->text), why);

@@ -294,9 +294,12 @@ static Status report_unknown_flags(Import *im) {
       continue;
     }
     diag_message(d, "no input has a dimension called '" SV_FMT "'", SV_ARG(name));
-    int nearest = text_nearest(name, names, s->dim_count);
-    if (nearest >= 0)
-      diag_hint(d, "did you mean '%s'?", names[nearest]);
+    if (memchr(name.data, '=', name.size))
+      diag_hint(d, "give each dimension an option of its own: --dim NAME=N --dim NAME=N");
+    else if (s->dim_count)
+      diag_hint_names(d, name, names, s->dim_count);
+    else
+      diag_hint(d, "all inputs have fixed sizes: leave --dim out");
     status = diag_end(d);
   }
   return status;

@@ -178,11 +178,18 @@ bool delegate_parse_specs(StrView text, Arena *arena, DelegateSpec **out, uint32
 
 /* --- running --- */
 
+static Status no_reader(Kernel *k, StrView id) {
+  Diag *d = diag_begin(k->sink, DIAG_RUN_KERNEL, k->place);
+  diag_message(d, "nothing here runs delegates of '" SV_FMT "'", SV_ARG(id));
+  diag_hint(d, "load the plug-in that has the backend (--plugin FILE.so), or run it on the device");
+  return diag_end(d);
+}
+
 Status kern_call_delegate(Kernel *k) {
   StrView id = k->args[DELEGATE_ARG_BACKEND].str;
   const DelegateReader *reader = delegate_reader(k->readers, id);
   if (!reader)
-    return kernel_error(k, "nothing here runs delegates of '" SV_FMT "'", SV_ARG(id));
+    return no_reader(k, id);
   const Tensor *blob = kernel_tensor(k, DELEGATE_ARG_BLOB);
   const KernelArg *data = &k->args[DELEGATE_ARG_DATA], *args = &k->args[DELEGATE_ARG_ARGS];
   DelegateData *named = ARENA_ARRAY(k->scratch, DelegateData, (size_t)data->count + 1);

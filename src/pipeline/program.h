@@ -35,8 +35,9 @@ typedef struct Method {
   struct BundleSuite *suite;     /* test cases, or NULL */
   struct QuantizeErrors *errors; /* what --report measured, or NULL */
   struct ReportMethod *report;   /* what --report keeps of the stages, or NULL */
-  double sqnr;       /* dB, the least of the outputs on the samples; NaN: not measured */
-  const char *worst; /* the nodes that cost most of it */
+  double sqnr;            /* dB, the least of the outputs on the samples; NaN: not measured */
+  const char *worst;      /* the nodes that cost most of it */
+  bool quantized_nothing; /* --quantize was given, and changed no node */
 } Method;
 
 typedef struct Program {

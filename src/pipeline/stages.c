@@ -156,22 +156,64 @@ static Status run_quantize(Session *s, StageId stage) {
   return run_methods(s, stage, prepare_quantize);
 }
 
-/* The portable kernels compute in floats, and weights are stored as what reads them takes. */
-static void check_quantize_used(Session *s, const Method *m) {
-  const PassOptions *o = &m->options->pass;
-  if (!o->quantize || quantized_stands(o) || is_past(m, STAGE_QUANTIZE))
-    return;
+/* The run of `convert` on the method; NULL for a graph that is past it. */
+static const PassRun *find_conversion(Session *s, const Method *m) {
+  const Facts *f = &s->program.facts;
+  for (uint32_t i = f->run_count; i > 0; i--) {
+    const PassRun *run = &f->runs[i - 1];
+    if (strcmp(run->row->name, "convert") == 0 && sv_eq(run->method, method_name(m)))
+      return run;
+  }
+  return NULL;
+}
+
+static bool has_converted(const PassRun *run) {
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < run->stat_count; i++)
+    count += run->stats[i].count;
+  return count != 0;
+}
+
+static void warn_nothing(Session *s, DiagPlace place, QuantScheme scheme) {
+  Diag *d = diag_begin(&s->sink, DIAG_QUANTIZE_NOTHING, place);
+  diag_message(d, "there is nothing to quantize: the program computes as without --quantize");
+  if (scheme != QUANT_INT8)
+    diag_hint(d, "convolutions are quantized by --quantize int8 with --calibrate PATH; else leave "
+                 "--quantize out");
+  (void)diag_end(d);
+}
+
+/* --quantize that finds nothing to quantize, or gains nothing: the portable kernels compute in
+ * floats, and weights are stored as what reads them takes. */
+static void check_quantize_used(Session *s) {
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--quantize");
-  (void)diag_report(&s->sink, DIAG_QUANTIZE_FLOATS, place,
-                    "method '" SV_FMT "' gets no smaller: portable kernels compute in floats, so "
-                    "its weights are stored as floats",
-                    SV_ARG(method_name(m)));
+  const PassOptions *in_vain = NULL;
+  bool quantized = false;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    Method *m = &s->program.methods[i];
+    const PassOptions *o = &m->options->pass;
+    const PassRun *run = o->quantize ? find_conversion(s, m) : NULL;
+    if (!run)
+      continue;
+    m->quantized_nothing = !has_converted(run);
+    if (m->quantized_nothing && !(m->options->max_drop > 0)) { /* the summary has the latter */
+      in_vain = o;
+      continue;
+    }
+    quantized = true;
+    if (!quantized_stands(o))
+      (void)diag_report(&s->sink, DIAG_QUANTIZE_FLOATS, place,
+                        "method '" SV_FMT "' gets no smaller: portable kernels compute in floats, "
+                        "so its weights are stored as floats",
+                        SV_ARG(method_name(m)));
+  }
+  if (in_vain && !quantized)
+    warn_nothing(s, place, in_vain->quantize->scheme);
 }
 
 static Status run_to_executorch(Session *s, StageId stage) {
-  for (uint32_t i = 0; i < s->program.method_count; i++)
-    check_quantize_used(s, &s->program.methods[i]);
+  check_quantize_used(s);
   TRY(run_passes(s, stage));
   return s->manager.stopped ? STATUS_OK : states_place(s);
 }

@@ -120,8 +120,8 @@ bool states_name(void *user, StrView input) {
   return false;
 }
 
-/* Names of the inputs or outputs of all methods, for the nearest spelling. */
-static const char *nearest_name(Session *s, StrView name, bool inputs) {
+/* Of the inputs or outputs of all methods. */
+static void hint_name(Session *s, Diag *d, StrView name, bool inputs) {
   uint64_t most = 0;
   for (uint32_t m = 0; m < s->program.method_count; m++)
     most +=
@@ -135,8 +135,7 @@ static const char *nearest_name(Session *s, StrView name, bool inputs) {
       names[count++] =
           arena_strdup(&s->arena, inputs ? name_of(g, g->inputs[i]) : output_name(g, i));
   }
-  int nearest = text_nearest(name, names, count);
-  return nearest < 0 ? NULL : names[nearest];
+  diag_hint_names(d, name, names, count);
 }
 
 /* A flag that fits no method. input: an input of that name exists. */
@@ -149,7 +148,6 @@ static Status report_unknown(Session *s, StrView text, Pair pair) {
     const char *colon = memchr(text.data, ':', text.size);
     name = (StrView){text.data, (size_t)(colon - text.data)};
   }
-  const char *nearest = nearest_name(s, name, !output);
   Diag *d = diag_begin(&s->sink, DIAG_STATE_UNKNOWN, place);
   const char *what = output ? "output" : "input";
   if (s->program.method_count == 1)
@@ -159,8 +157,7 @@ static Status report_unknown(Session *s, StrView text, Pair pair) {
                  SV_ARG(pair.in), SV_ARG(name));
   else
     diag_message(d, "no model has an input '" SV_FMT "'", SV_ARG(name));
-  if (nearest)
-    diag_hint(d, "did you mean '%s'?", nearest);
+  hint_name(s, d, name, !output);
   return diag_end(d);
 }
 
@@ -168,7 +165,7 @@ static Status report_unknown(Session *s, StrView text, Pair pair) {
 
 static void append_type(const Graph *g, ValueId v, StrView name, StrBuf *out) {
   strbuf_append_within(out, "'", name, "' (");
-  type_print(g, value_type(g, v), out);
+  type_describe(g, value_type(g, v), out);
   strbuf_append_char(out, ')');
 }
 

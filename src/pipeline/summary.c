@@ -179,8 +179,10 @@ static void advise_size(const Session *s, const Summary *f, StrBuf *out) {
 static void advise_samples(const Session *s, StrBuf *out) {
   bool nearest = false;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    const QuantOptions *q = s->program.methods[i].options->pass.quantize;
-    nearest |= q && q->scheme == QUANT_INT4_WEIGHT_ONLY && !q->data && !q->made_up;
+    const Method *m = &s->program.methods[i];
+    const QuantOptions *q = m->options->pass.quantize;
+    nearest |= q && !m->quantized_nothing && q->scheme == QUANT_INT4_WEIGHT_ONLY && !q->data &&
+               !q->made_up;
   }
   if (!nearest)
     return;
@@ -204,6 +206,11 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
 
 static const char *cache_says(const Session *s) {
   return s->cache.hit ? "hit" : session_cache_path(s) ? "miss" : "not kept";
+}
+
+static void append_written(const Session *s, const char *output, StrBuf *out) {
+  strbuf_append_within(out, "wrote ", sv_from(output), ", ");
+  strbuf_append_bytes(out, s->program.written.file_bytes);
 }
 
 static void print_excess(StrBuf *out, uint64_t arena, uint64_t excess) {
@@ -232,8 +239,7 @@ static void print_besides(const Session *s, StrBuf *out) {
 
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
-  strbuf_append_within(out, "wrote ", sv_from(output), ", ");
-  strbuf_append_bytes(out, w->file_bytes);
+  append_written(s, output, out);
   if (s->cache.folder && strcmp(cache_says(s), "miss") != 0)
     strbuf_printf(out, ", cache: %s", cache_says(s));
   strbuf_append(out, SV("\n  arena "));
@@ -269,6 +275,10 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   json_named_string(&w, "severity", SV("info"));
   json_named_string(&w, "code", SV(""));
   json_named_string(&w, "id", SV("SUMMARY"));
+  StrBuf message = {0};
+  append_written(s, output, &message);
+  json_named_string(&w, "message", sv_from(strbuf_cstr(&message)));
+  strbuf_release(&message);
   json_named_string(&w, "file", sv_from(output));
   json_named_uint(&w, "file_bytes", written->file_bytes);
   json_named_uint(&w, "arena_bytes", written->arena_bytes);

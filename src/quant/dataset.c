@@ -128,7 +128,7 @@ static bool rows_left(const DataSet *s, uint32_t i, const NpyHead *head, int64_t
 static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCode code) {
   StrBuf have = {0}, want = {0};
   append_dims(&have, &r->head);
-  type_print(s->g, input_type(s, i), &want);
+  type_describe(s->g, input_type(s, i), &want);
   int64_t rows;
   Diag *d = data_begin(s, code, r->path);
   if (code == DIAG_DATA_SHAPE && rows_left(s, i, &r->head, &rows))

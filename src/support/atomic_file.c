@@ -97,13 +97,28 @@ static void close_and_remove(AtomicFile *file) {
   file->buffered = 0;
 }
 
+/* Where a chain of links leads whose end is not there yet: it stays a link then, too. */
+static char *follow_links(Arena *arena, char *path) {
+  enum { MAX_LINKS = 40 };
+  char link[PATH_MAX];
+  for (int i = 0; i < MAX_LINKS; i++) {
+    ssize_t size = readlink(path, link, sizeof link);
+    if (size <= 0 || (size_t)size == sizeof link)
+      return path;
+    const char *slash = strrchr(path, '/');
+    int folder = slash && link[0] != '/' ? (int)(slash + 1 - path) : 0;
+    path = arena_printf(arena, "%.*s%.*s", folder, path, (int)size, link);
+  }
+  return path;
+}
+
 /* Where the output goes and what is there now. */
 static Status look_at_target(AtomicFile *file, Arena *arena, bool *direct) {
   char resolved[PATH_MAX];
   struct stat st;
   *direct = false;
-  file->target =
-      realpath(file->path, resolved) ? arena_strdup(arena, sv_from(resolved)) : file->path;
+  file->target = realpath(file->path, resolved) ? arena_strdup(arena, sv_from(resolved))
+                                                : follow_links(arena, file->path);
   if (stat(file->target, &st) != 0)
     return STATUS_OK; /* a new file, or a fault that opening will report */
   if (S_ISDIR(st.st_mode))

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "support/json.h"
+#include "support/text.h"
 
 enum { DEFAULT_MAX_ERRORS = 64, MESSAGE_MAX = 2000, NAME_MAX_SHOWN = 200 };
 
@@ -170,6 +171,35 @@ void diag_hint(Diag *d, const char *format, ...) {
   va_start(args, format);
   d->hint = arena_vprintf(&d->sink->arena, format, args);
   va_end(args);
+}
+
+void diag_hint_names(Diag *d, StrView name, const char *const *names, size_t count) {
+  enum { NAMES_LISTED = 6 };
+  const char *listed[NAMES_LISTED];
+  size_t known = 0;
+  int nearest = text_nearest(name, names, count);
+  if (nearest >= 0 && names[nearest][0]) {
+    diag_hint(d, "did you mean '%s'?", names[nearest]);
+    return;
+  }
+  StrBuf text = {0};
+  for (size_t i = 0; i < count; i++) {
+    bool again = names[i][0] == '\0'; /* methods may have inputs of one name */
+    for (size_t k = 0; k < known && k < NAMES_LISTED; k++)
+      again |= strcmp(listed[k], names[i]) == 0;
+    if (again)
+      continue;
+    if (known < NAMES_LISTED) {
+      listed[known] = names[i];
+      strbuf_printf(&text, "%s'%s'", known ? ", " : "", names[i]);
+    }
+    known++;
+  }
+  if (known > NAMES_LISTED)
+    strbuf_printf(&text, " and %zu more", known - NAMES_LISTED);
+  if (known)
+    diag_hint(d, known > 1 ? "there are %s" : "there is %s", strbuf_cstr(&text));
+  strbuf_release(&text);
 }
 
 /* The nearest position at or before at where a character of UTF-8 starts. */

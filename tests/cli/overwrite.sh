@@ -11,6 +11,11 @@ printf 'file: 1M\n' >b.yaml
 cksum m.onnx x.npy r.yaml b.yaml p.pte >before
 t lower m.onnx -o m.onnx
 t lower m.onnx -o link.onnx
+# A link stays one, also when what it leads to is made by this.
+mkdir -p made && ln -s made/next.pte later.pte && ln -s new.pte made/next.pte
+t lower m.onnx -o later.pte
+[ -h later.pte ] && [ -h made/next.pte ] && [ ! -h made/new.pte ] && cmp later.pte made/new.pte && echo through both links
+rm -r made later.pte
 t lower m.onnx --map m.onnx -o bad.pte
 t lower m.onnx -MF m.onnx -o bad.pte
 t lower m.onnx --external-weights m.onnx -o bad.pte

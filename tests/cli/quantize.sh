@@ -18,6 +18,13 @@ t opt net.etir --pass annotate,convert --quantize int8-dynamic --no-locations
 printf 'float: ["@first"]\nweight-only: [linear, relu]\n' >config.yaml
 t opt net.etir --pass annotate --quantize int8 --quantize-config config.yaml --no-locations
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz
+# Nothing to quantize: no product with constant weights, or not in float32; the samples are not read.
+sed 's/f32/f64/g' net.etir >f64.etir
+t lower f64.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --backend xnnpack
+t lower $data/add.onnx -o a.pte --quantize int8-weight-only
+t lower $data/add.onnx -o a.pte --quantize int4-weight-only
+printf 'float: ["@*"]\n' >config.yaml
+t lower net.etir -o a.pte --quantize int8-dynamic --quantize-config config.yaml --backend xnnpack -Werror
 # One calibration serves later runs, and gives the same program.
 t lower $data/relu.onnx --dim batch=1 -o a.pte --quantize int8 --calibrate $calib/relu.npz -q
 t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o relu.stats

@@ -51,3 +51,19 @@ grep -o '"node of the model":"[^"]*","results":"[^"]*"' trace.json | head -n 2
 t run $data/mixed.onnx --dim batch=2 --random --profile .
 t run $data/mixed.onnx --random --profile none.json
 [ -e none.json ] || echo "no file"
+# Files that are no array, no number or for no input; a file in place of the folder; ranges of sizes.
+t run $data/relu.onnx -i $data/x24.npy
+t run $data/relu.onnx -i x=$data/calib/relu.npz
+python3 - <<'END'
+for name, descr in ("object", "|O"), ("text", "<U4"):
+    head = ("{'descr': '%s', 'fortran_order': False, 'shape': (1,), }" % descr).ljust(117) + "\n"
+    with open(name + ".npy", "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00v\x00" + head.encode() + bytes(16))
+END
+t run $data/relu.onnx -i x=object.npy
+t run $data/relu.onnx -i x=text.npy
+t run $data/relu.onnx --dim batch=2 --random -o y.npy
+"$ETC" lower $data/relu.onnx --dim batch=1..8 -q -o range.pte
+t run range.pte
+t run range.pte -i x=$data/x23.npy
+ls

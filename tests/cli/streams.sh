@@ -12,6 +12,15 @@ t run - -i 0=$data/x23.npy -i 1=$data/x23.npy <$data/add.onnx
 t run - -i 0=$data/x23.npy -i 1=$data/x23.npy <file.pte
 t run - -i x=$data/x34.npy <$data/relu.onnx
 t verify - <file.pte
+# The other commands on programs: size, the kernels, a difference to a file; an array needs a name.
+t size - <file.pte | head -3
+t inspect --kernels=cmake - <file.pte | tail -4
+t diff - file.pte <file.pte
+t diff $data/mixed.onnx - <$data/add.onnx | head -3
+t diff - - <file.pte
+t diff file.pte - </dev/null
+t embed - -o no.c <file.pte
+# What cannot be.
 t lower - -o no.pte <$data/external.onnx
 t lower - -o no.pte </dev/null
 t lower --method one=- --method two=- -o no.pte <$data/add.onnx

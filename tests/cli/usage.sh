@@ -71,3 +71,18 @@ t lower --method =$data/add.onnx -o a.pte
 t lower $data/add.onnx -o a.bpte
 t lower $data/add.onnx -j 5000 -o a.pte
 t run $data/add.onnx --random=3
+# A name that begins with '-', options where the command should be.
+cp $data/add.onnx ./-x.onnx
+t inspect -x.onnx
+t inspect ./-x.onnx | tail -1
+t --diagnostics=json lower $data/add.onnx -o a.pte
+# The names that there are; several dimensions in one option; a limit that is enough.
+t lower $data/relu.onnx --dim zoo=2 -o a.pte
+t lower $data/relu.onnx --dim batch=2,m=3 -o a.pte
+t lower $data/relu.onnx --dim batch=1..100 --max-arena 1000 -o a.pte
+t lower $data/relu.onnx --dim batch=1..100 --max-arena 4K -o a.pte
+rm -f -- -x.onnx a.pte
+# Options of other commands.
+t calibrate $data/add.onnx --calibrate x.npz -o s
+t verify a.pte --json
+t size a.pte --nowhere

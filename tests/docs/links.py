@@ -4,7 +4,8 @@
     tests/run docs/links
 
 A link leads to a file or folder that is there and, behind "#", to a heading of it, by the names that GitHub gives headings.
-Every page of docs/ is in docs/SUMMARY.md once.
+Every page of docs/ is in docs/SUMMARY.md once. What a ```diff of HACKING.md leaves as it is (after a line with the name of a file, rows of tables)
+is in that file.
 """
 
 import os
@@ -57,6 +58,18 @@ def fault_of(file, heading):
     return None
 
 
+def unchanged_rows(path):
+    """The rows of tables that the diffs of a document leave as they are: (file, row)."""
+    with open(os.path.join(ROOT, path)) as f:
+        blocks = re.findall(r"^```diff\n(.*?)^```", f.read(), re.M | re.S)
+    file = None
+    for line in "\n".join(blocks).split("\n"):
+        if re.fullmatch(r" [a-z]+/\S+", line):
+            file = line.strip()
+        elif file and re.match(r" [A-Z_]+\(", line):
+            yield file, line[1:]
+
+
 def main():
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
                             check=True, capture_output=True, text=True).stdout.split()
@@ -71,6 +84,11 @@ def main():
     in_summary = [file for _, file, _ in links(SUMMARY)]
     pages = [path for path in documents if path.startswith("docs/") and path != SUMMARY]
     faults += [f"{SUMMARY}: {page} is in it {in_summary.count(page)} times" for page in pages if in_summary.count(page) != 1]
+    for file, row in unchanged_rows("HACKING.md"):
+        with open(os.path.join(ROOT, file)) as f:
+            followed += 1
+            if row + "\n" not in f.read():
+                faults.append(f"HACKING.md: {row}: not in {file}")
     for fault in faults:
         print("FAIL " + fault)
     print(f"links: {followed + len(pages) - len(faults)} passed, {len(faults)} failed, 0 skipped")

@@ -47,7 +47,7 @@ static void solve(Solved *t) {
 /* What solve_note says. */
 static void expect_text(Solved *t, const char *wanted) {
   Diag *d = diag_begin(&t->sample.capture.sink, DIAG_DIM_NARROWED, DIAG_NOWHERE);
-  solve_note(t->sample.g, &t->s, d);
+  solve_note(t->sample.g, &t->s, &t->arena, d);
   (void)diag_end(d);
   if (!strstr(sample_messages(&t->sample), wanted))
     fail_msg("'%s' is not in:\n%s", wanted, sample_messages(&t->sample));
@@ -138,10 +138,28 @@ static void test_limits(void **state) {
   solved_release(&t);
 }
 
+/* Of what only a run knows, sizes are told, with a value that has them; counters of loops are not.
+ */
+static void test_found_sizes(void **state) {
+  Solved t;
+  solved_init(&t);
+  Graph *g = t.sample.g;
+  SymInt counter = sym_symbol(&g->syms, SV(""), 0, 9, true);
+  SymInt found = sym_symbol(&g->syms, SV(""), 0, 10, true);
+  TypeId type = graph_tensor_type(g, DTYPE_F32, 1, &found, ORDER_CONTIGUOUS);
+  (void)graph_add_input(g, type, intern_add(&t.sample.ctx.names, SV("rows")));
+  solve(&t);
+  expect_text(&t, "s3 in 0..10, a size of 'rows', known only while running");
+  assert_null(strstr(sample_messages(&t.sample), "s2 in"));
+  assert_false(sym_is_const(counter));
+  solved_release(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ranges),         cmocka_unit_test(test_divisible),
       cmocka_unit_test(test_gaps),           cmocka_unit_test(test_two_symbols),
-      cmocka_unit_test(test_contradictions), cmocka_unit_test(test_limits)};
+      cmocka_unit_test(test_contradictions), cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_found_sizes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

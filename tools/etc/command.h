@@ -4,6 +4,7 @@
 #define ETC_TOOLS_COMMAND_H
 
 #include "options.h"
+#include "pipeline/program.h"
 
 typedef int CommandFn(const CommandLine *line);
 #define COMMAND(id, name, arguments, summary, description, examples) CommandFn cmd_##id;
@@ -17,6 +18,13 @@ EtcStatus expect_some(const CommandLine *line, const char *what);
 EtcStatus add_model(const CommandLine *line);
 /* The same, and all graphs read. */
 EtcStatus load_model(const CommandLine *line, bool allow_pte);
+/* Standard input as a source of the session, whose kind its first bytes tell; it can be read once.
+ */
+EtcStatus read_stdin(const CommandLine *line, const Source **read);
+/* The program at path, '-' being standard input; read: standard input if it has been read, or NULL.
+ */
+EtcStatus open_program(const CommandLine *line, const char *path, const Source *read,
+                       PteProgram *program);
 /* With -Werror: an error when there were warnings, which were shown as errors. */
 EtcStatus refuse_warnings(const CommandLine *line);
 /* Writes to standard output and releases text; 1 with a message when that fails. */

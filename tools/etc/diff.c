@@ -5,9 +5,11 @@
 #include "onnx/describe.h"
 #include "pte/inspect.h"
 
-static EtcStatus model_sheet(Session *s, Sheet *sheet) {
+/* read: standard input, which has been read, or NULL; so below. */
+static EtcStatus model_sheet(Session *s, const Source *read, Sheet *sheet) {
   OnnxModel model;
-  Status status = onnx_model_open(&model, &s->sink, sheet->path);
+  Status status =
+      read ? session_open_onnx(s, read, &model) : onnx_model_open(&model, &s->sink, sheet->path);
   if (status != STATUS_OK)
     return session_status(status);
   sheet->kind = "ONNX model";
@@ -17,13 +19,11 @@ static EtcStatus model_sheet(Session *s, Sheet *sheet) {
   return session_status(status);
 }
 
-static EtcStatus program_sheet(Session *s, Sheet *sheet) {
+static EtcStatus program_sheet(const CommandLine *line, const Source *read, Sheet *sheet) {
   PteProgram program;
-  Status status = pte_program_open(&program, &s->sink, sheet->path);
-  if (status != STATUS_OK)
-    return session_status(status);
+  TRY(open_program(line, sheet->path, read, &program));
   sheet->kind = "program";
-  program.readers = s->ctx.readers;
+  program.readers = line->session->ctx.readers;
   pte_sheet(&program, sheet);
   pte_program_close(&program);
   return ETC_OK;
@@ -32,11 +32,14 @@ static EtcStatus program_sheet(Session *s, Sheet *sheet) {
 static EtcStatus read_sheet(const CommandLine *line, const char *path, Sheet *sheet) {
   Session *s = line->session;
   *sheet = (Sheet){.arena = &s->arena, .path = path, .seed = s->ctx.names.seed};
-  if (sv_has_suffix(sv_from(path), SV(".onnx")))
-    return model_sheet(s, sheet);
-  if (sv_has_suffix(sv_from(path), SV(".etir")))
-    return graphs_sheet(line, path, sheet);
-  return program_sheet(s, sheet);
+  const Source *read = NULL;
+  if (path_is_stdin(path))
+    TRY(read_stdin(line, &read));
+  if (read ? read->kind == SOURCE_ONNX : sv_has_suffix(sv_from(path), SV(".onnx")))
+    return model_sheet(s, read, sheet);
+  if (read ? read->kind == SOURCE_TEXT : sv_has_suffix(sv_from(path), SV(".etir")))
+    return graphs_sheet(line, path, read, sheet);
+  return program_sheet(line, read, sheet);
 }
 
 static EtcStatus read_both(const CommandLine *line, Sheet sheets[2]) {

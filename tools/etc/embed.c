@@ -31,6 +31,9 @@ static const char *default_header(Session *s, const char *output) {
 static EtcStatus set_names(Job *j, const CommandLine *line) {
   Session *s = j->session;
   j->path = line->arguments[0];
+  if (path_is_stdin(j->path))
+    return session_usage(s, "", "write the program to a file first: its name becomes the array's",
+                         "'etc embed' does not read standard input");
   j->output = command_line_value(line, OPT_EMBED_OUTPUT);
   if (!j->output)
     return session_usage(s, "--output", "add -o OUT.c or -o OUT.S",

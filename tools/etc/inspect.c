@@ -120,18 +120,13 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
              : bundle_open(&bundle, &s->sink, path);
     return opened == STATUS_OK ? inspect_bundle(line, &bundle, out) : session_status(opened);
   }
-  TRY(session_status(
-      read ? pte_program_open_bytes(&program, &s->sink, bytes->path, bytes->data, bytes->size)
-           : pte_program_open(&program, &s->sink, path)));
+  TRY(open_program(line, path, read, &program));
   return show_program(line, &program, out);
 }
 
 static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
-  Session *s = line->session;
-  TRY(s->program.source_count
-          ? session_usage(s, "", "name it once", "standard input can be read only once")
-          : session_add_source(s, "forward", "-"));
-  const Source *read = s->program.sources[0];
+  const Source *read;
+  TRY(read_stdin(line, &read));
   switch (read->kind) {
   case SOURCE_ONNX:
     return inspect_model(line, "-", read, out);
@@ -167,7 +162,7 @@ static EtcStatus inspect_kernels(const CommandLine *line, const char *form, StrB
   EtcStatus status = ETC_OK;
   for (uint32_t i = 0; i < line->argument_count; i++) {
     PteProgram program;
-    EtcStatus one = session_status(pte_program_open(&program, &s->sink, line->arguments[i]));
+    EtcStatus one = open_program(line, line->arguments[i], NULL, &program);
     if (one == ETC_OK) {
       kernel_list_add(&list, &program);
       pte_program_close(&program);

@@ -11,7 +11,8 @@ EtcStatus inspect_model(const CommandLine *line, const char *path, const Source 
 /* What is in the textual graphs at path, or in what has been read. */
 EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source *read,
                          StrBuf *out);
-/* Adds what is known of the textual graphs at path, to be compared with others. */
-EtcStatus graphs_sheet(const CommandLine *line, const char *path, Sheet *sheet);
+/* Adds what is known of the textual graphs at path, or in what has been read, to be compared with
+ * others. */
+EtcStatus graphs_sheet(const CommandLine *line, const char *path, const Source *read, Sheet *sheet);
 
 #endif

@@ -7,28 +7,6 @@
 #include "ir/text.h"
 #include "support/json.h"
 
-/* "f32[batch=1..8, 4]": a dim that is not fixed has its name, or formula, and its range. */
-static void append_type(const Graph *g, ValueId v, StrBuf *out) {
-  const Type *t = value_type(g, v);
-  if (t->kind != TYPE_TENSOR) {
-    type_print(g, t, out);
-    return;
-  }
-  strbuf_append(out, sv_from(dtype_name((DType)t->dtype)));
-  strbuf_append_char(out, '[');
-  for (uint32_t i = 0; i < t->rank; i++) {
-    StrBuf dim = {0};
-    sym_print_named(&g->syms, t->dims[i], &dim);
-    strbuf_append(out, i ? SV(", ") : SV(""));
-    strbuf_append_printable(out, (StrView){strbuf_cstr(&dim), dim.size});
-    if (!sym_is_const(t->dims[i]))
-      strbuf_printf(out, "=%lld..%lld", (long long)sym_lower(&g->syms, t->dims[i]),
-                    (long long)sym_upper(&g->syms, t->dims[i]));
-    strbuf_release(&dim);
-  }
-  strbuf_append_char(out, ']');
-}
-
 static StrView input_name(const Graph *g, uint32_t i) {
   return intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
 }
@@ -72,7 +50,7 @@ static void text_value(const Graph *g, const char *title, uint32_t i, StrView na
   if (name.size) {
     strbuf_append_within(out, "'", name, "' ");
   }
-  append_type(g, v, out);
+  type_describe(g, value_type(g, v), out);
   strbuf_append_char(out, '\n');
 }
 
@@ -96,7 +74,7 @@ static void text_graph(const Graph *g, StrBuf *out) {
 
 static void json_value(const Graph *g, StrView name, ValueId v, JsonWriter *w) {
   StrBuf type = {0};
-  append_type(g, v, &type);
+  type_describe(g, value_type(g, v), &type);
   json_open_object(w);
   json_named_string(w, "name", name);
   json_named_string(w, "type", sv_from(strbuf_cstr(&type)));
@@ -185,7 +163,7 @@ static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView na
   strbuf_append_char(&text, '\'');
   strbuf_append(&text, name);
   strbuf_append(&text, SV("' "));
-  append_type(g, v, &text);
+  type_describe(g, value_type(g, v), &text);
   sheet_add(sheet, (Fact){.section = FACTS_INTERFACE,
                           .kind = FACT_TEXT,
                           .method = intern_get(&g->ctx->names, g->name),
@@ -225,7 +203,7 @@ static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
     StrBuf type = {0};
     if (!c || !g->values[v].use_count)
       continue;
-    append_type(g, v, &type);
+    type_describe(g, value_type(g, v), &type);
     StrView text = {strbuf_cstr(&type), type.size};
     sheet_add(name.size ? sheet : sums, (Fact){.section = FACTS_CONSTANTS,
                                                .kind = name.size ? FACT_TEXT : FACT_COUNT,
@@ -254,9 +232,10 @@ static void sheet_graph(const Graph *g, Sheet *sheet) {
   sheet_add_sums(sheet, &sums);
 }
 
-EtcStatus graphs_sheet(const CommandLine *line, const char *path, Sheet *sheet) {
+EtcStatus graphs_sheet(const CommandLine *line, const char *path, const Source *read,
+                       Sheet *sheet) {
   EtcStatus status;
-  Session *s = open_graphs(line, path, NULL, &status);
+  Session *s = open_graphs(line, path, read, &status);
   sheet->kind = "textual graph";
   if (status == ETC_OK) {
     const MappedFile *file = &s->program.sources[0]->mapped;

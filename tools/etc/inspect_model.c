@@ -115,8 +115,9 @@ static void append_command(Inspection *i, StrBuf *out) {
   suggest_flags(&i->dims, out);
   if (i->unbounded)
     append_bounds(i, out);
-  strbuf_append(out, SV(" -o "));
-  strbuf_append_word(out, sv_from(program_name(i)));
+  const char *program = program_name(i);
+  strbuf_append(out, program[0] == '-' ? SV(" -o ./") : SV(" -o "));
+  strbuf_append_word(out, sv_from(program));
 }
 
 /* Dims of a size of their own. */
@@ -134,7 +135,7 @@ static void text_verdict(Inspection *i, StrBuf *out) {
     strbuf_append(out, sv_from(strbuf_cstr(&i->messages)));
   strbuf_append(out, i->lowers      ? SV("lowers with:\n  ")
                      : i->unbounded ? SV("once that bound is given (N is yours to choose):\n  ")
-                                    : SV("once the model is changed:\n  "));
+                                    : SV("once that is solved:\n  "));
   append_command(i, out);
   strbuf_append_char(out, '\n');
   if (free_dims(i) > 1)

@@ -47,6 +47,9 @@ static EtcStatus apply_message_options(const CommandLine *line) {
 }
 
 static EtcStatus unknown_command(Session *s, const char *name) {
+  if (name[0] == '-')
+    return session_usage(s, "", arena_printf(&s->arena, "write etc COMMAND %s", name),
+                         "'%s' is where the command should be", name);
   const char *nearest = command_nearest(sv_from(name));
   const char *hint = nearest ? arena_printf(&s->arena, "did you mean 'etc %s'?", nearest)
                              : "'etc help' lists the commands";
@@ -82,6 +85,25 @@ EtcStatus add_model(const CommandLine *line) {
 EtcStatus load_model(const CommandLine *line, bool allow_pte) {
   TRY(add_model(line));
   return session_status(session_import(line->session, allow_pte));
+}
+
+EtcStatus read_stdin(const CommandLine *line, const Source **read) {
+  Session *s = line->session;
+  TRY(s->program.source_count
+          ? session_usage(s, "", "name it once", "standard input can be read only once")
+          : session_add_source(s, "forward", "-"));
+  *read = s->program.sources[0];
+  return ETC_OK;
+}
+
+EtcStatus open_program(const CommandLine *line, const char *path, const Source *read,
+                       PteProgram *program) {
+  DiagSink *sink = &line->session->sink;
+  if (!read && path_is_stdin(path))
+    TRY(read_stdin(line, &read));
+  return session_status(read ? pte_program_open_bytes(program, sink, read->mapped.path,
+                                                      read->mapped.data, read->mapped.size)
+                             : pte_program_open(program, sink, path));
 }
 
 EtcStatus refuse_warnings(const CommandLine *line) {

@@ -3,6 +3,8 @@
  * are not abbreviated, so that a new option never changes what a script means. */
 #include "options.h"
 
+#include <unistd.h>
+
 #include "support/text.h"
 
 #define ON(command) (1u << CMD_##command)
@@ -50,18 +52,35 @@ static const char *help_hint(const CommandLine *line) {
                       command_table[line->command].name);
 }
 
+/* "--json is an option of etc inspect, diff": of commands that have it; NULL if none has. */
+static const char *hint_elsewhere(const CommandLine *line, StrView name) {
+  StrBuf commands = {0};
+  for (unsigned i = 0; i < OPT_COUNT; i++)
+    for (unsigned c = 0; sv_eq_str(name, option_table[i].long_name) && c < CMD_COUNT; c++)
+      if (applies(&option_table[i], (CommandId)c))
+        strbuf_printf(&commands, "%s %s", commands.size ? "," : "", command_table[c].name);
+  const char *hint =
+      commands.size ? arena_printf(&line->session->arena, "--" SV_FMT " is an option of etc%s; %s",
+                                   SV_ARG(name), strbuf_cstr(&commands), help_hint(line))
+                    : NULL;
+  strbuf_release(&commands);
+  return hint;
+}
+
 static EtcStatus unknown_option(const CommandLine *line, const char *given, StrView name) {
   const char *names[OPT_COUNT];
   size_t count = 0;
   for (unsigned i = 0; i < OPT_COUNT; i++)
     if (applies(&option_table[i], line->command))
       names[count++] = option_table[i].long_name;
+  Arena *arena = &line->session->arena;
   int nearest = text_nearest(name, names, count);
-  const char *hint =
-      nearest < 0 ? help_hint(line)
-                  : arena_printf(&line->session->arena, "did you mean --%s?", names[nearest]);
-  return session_usage(line->session, given, hint, "'etc %s' has no option '%s'",
-                       command_table[line->command].name, given);
+  const char *hint = access(given, F_OK) == 0
+                         ? arena_printf(arena, "write ./%s if the file is meant", given)
+                     : nearest >= 0 ? arena_printf(arena, "did you mean --%s?", names[nearest])
+                                    : hint_elsewhere(line, name);
+  return session_usage(line->session, given, hint ? hint : help_hint(line),
+                       "'etc %s' has no option '%s'", command_table[line->command].name, given);
 }
 
 static EtcStatus add_option(CommandLine *line, const OptionRow *row, const char *value) {

@@ -46,12 +46,10 @@ static int find_input(const Graph *g, StrView name) {
   return -1;
 }
 
-/* NAME=FILE; names and files may hold '=' themselves: the first one that ends a known name counts.
- */
+/* NAME=FILE, which check_arguments saw to; names and files may hold '=' themselves: the first one
+ * that ends a known name counts. */
 static int split_input(const Graph *g, const char *value, StrView *name, const char **path) {
   const char *first = strchr(value, '=');
-  if (!first)
-    return -2;
   for (const char *at = first; at; at = strchr(at + 1, '=')) {
     *name = (StrView){value, (size_t)(at - value)};
     *path = at + 1;
@@ -70,7 +68,7 @@ static void append_input(const Graph *g, uint32_t i, StrBuf *out) {
   if (name.size) {
     strbuf_append_within(out, "'", name, "' ");
   }
-  type_print(g, value_type(g, g->inputs[i]), out);
+  type_describe(g, value_type(g, g->inputs[i]), out);
 }
 
 static EtcStatus unknown_input(Session *s, const Graph *g, StrView name) {
@@ -99,7 +97,7 @@ static EtcStatus read_input(Session *s, const Graph *g, Arrays *arrays, const ch
   StrView name = {0};
   const char *path = NULL;
   int index = split_input(g, value, &name, &path);
-  if (index == -2 || (path && !path[0]))
+  if (!path[0])
     return session_usage(s, "--input", "write --input NAME=FILE.npy", "'%s': the file is missing",
                          value);
   if (index < 0)
@@ -356,9 +354,7 @@ static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arr
   Session *s = line->session;
   const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
   uint64_t repeat;
-  EtcStatus usage = read_number(line, OPT_REPEAT, 1, 1, &repeat);
-  if (usage != ETC_OK)
-    return usage;
+  TRY(read_number(line, OPT_REPEAT, 1, 1, &repeat));
   StrBuf text = {0};
   const char *profile_path = command_line_value(line, OPT_PROFILE);
   RunProfile profile;
@@ -413,11 +409,28 @@ static EtcStatus load(const CommandLine *line) {
   return refuse_tolerances(line);
 }
 
+/* Before a model is read: -i FILE without a name, and -o y.npy, which would make a folder. */
+static EtcStatus check_arguments(const CommandLine *line) {
+  for (uint32_t i = 0; i < line->option_count; i++)
+    if (line->options[i].row->id == OPT_INPUT && !strchr(line->options[i].value, '='))
+      return session_usage(
+          line->session, "--input",
+          "write --input NAME=FILE.npy, with the name or the position of the input",
+          "'%s' does not say which input it is for", line->options[i].value);
+  const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
+  if (!folder || !sv_has_suffix(sv_from(folder), SV(".npy")) || file_is_folder(folder))
+    return ETC_OK;
+  return session_usage(line->session, "--output",
+                       "give the name of a folder: each output gets a file in it, NAME.npy",
+                       "'%s' is the name of a file", folder);
+}
+
 int cmd_run(const CommandLine *line) {
   Session *s = line->session;
   Method *method = NULL;
   Arrays arrays = {0};
   TRY(command_line_apply(line));
+  TRY(check_arguments(line));
   TRY(load(line));
   if (runs_test_sets(line))
     return run_bundle(line, s->program.sources[0]);

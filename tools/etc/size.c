@@ -46,7 +46,7 @@ int cmd_size(const CommandLine *line) {
   PteProgram program;
   TRY(expect_arguments(line, 1, "a program"));
   TRY(command_line_apply(line));
-  TRY(session_status(pte_program_open(&program, &s->sink, line->arguments[0])));
+  TRY(open_program(line, line->arguments[0], NULL, &program));
   program.readers = s->ctx.readers;
   BudgetResult budget = {0};
   PteSize size;
