@@ -132,7 +132,10 @@ static void convert(Fuse *f, const XnnNode *n) {
   XnnId in = f->alias[n->fields[0]], out = n->fields[1];
   uint8_t from = f->x->values[in].datatype, to = f->x->values[out].datatype;
   if (from == XNN_FP32 && to == XNN_FP32) {
-    f->alias[out] = in;
+    if (f->x->values[out].external) /* what multiplies it is in another delegate */
+      xf_emit(f, &(XnnNode){.kind = XNN_COPY, .fields = {in, out, 0}});
+    else
+      f->alias[out] = in;
     f->dynamic[out] = n->fields[2] == XNN_MARK_ROWS   ? XF_BY_ROWS
                       : n->fields[2] == XNN_MARK_GRID ? XF_AS_GRID
                                                       : XF_AS_A_WHOLE;

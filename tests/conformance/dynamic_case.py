@@ -43,6 +43,13 @@ def rows_at_run(result, x, weight):
             f"{result}_t = Mul({result}_s, t) {result} = Mul({result}_f, {result}_t) ")
 
 
+def product_at_run(result, x, y):
+    """x times y, both quantized at run time: as quantize_dynamic writes the products of attention."""
+    return (f"{result}_q, {result}_s, {result}_z = DynamicQuantizeLinear({x}) {result}_p, {result}_t, {result}_o = DynamicQuantizeLinear({y}) "
+            f"{result}_i = MatMulInteger({result}_q, {result}_p, {result}_z, {result}_o) {result}_f = Cast<to = 1>({result}_i) "
+            f"{result}_u = Mul({result}_s, {result}_t) {result} = Mul({result}_f, {result}_u) ")
+
+
 def quantized(result, x):
     """x in codes of int8 with scale s and zero point o, as numbers again."""
     return f"{result}_q = QuantizeLinear({x}, s, o) {result} = DequantizeLinear({result}_q, s, o) "

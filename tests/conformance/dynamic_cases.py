@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynamic_data
-from dynamic_case import RNG, Case, at_run, codes, floats, quantized, rows_at_run, weights
+from dynamic_case import RNG, Case, at_run, codes, floats, product_at_run, quantized, rows_at_run, weights
 
 CASES = [
     # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
@@ -521,4 +521,9 @@ CASES = [
          + rows_at_run('a', 'x', weights(8, 5)) + 'y = Transpose<perm = [1, 0, 2]>(x) ' + rows_at_run('b', 'y', weights(8, 40))
          + 'r = ReduceMean(x, i) k = Mul(r, o) z = Add(x, k) ' + rows_at_run('c', 'z', weights(8, 3)) + 'd = Relu(c)',
          lambda n, m: [codes(n, m, 8)]),
+    # Products of two operands that are quantized at run time need no range of either, whatever dims vary, also where a kernel stands
+    # between them and one of the two: the first delegate has the other.
+    Case('products of what is quantized at run time', 'float[n,2,m,4] x, float[n,2,4,m] y, float[n,2,m,m] u', 'float[n,2,m,m] a, float[n,2,m,4] b',
+         product_at_run('c', 'x', 'y') + 'a = Relu(c) z = Relu(x) w = Relu(u) k = Cast<to = 6>(w) j = Cast<to = 1>(k) ' + product_at_run('b', 'j', 'z'),
+         lambda n, m: [codes(n, 2, m, 4), codes(n, 2, 4, m), codes(n, 2, m, m)], sizes=((3, 5), (6, 2), (2, 7))),
 ]
