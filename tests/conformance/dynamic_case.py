@@ -30,6 +30,12 @@ def weights(*shape):
     return f"Constant<value = int8[{','.join(map(str, shape))}] {{{numbers}}}>()"
 
 
+def fractions(*shape):
+    """Constant weights, floats from -2 to 2."""
+    numbers = ", ".join(str((i * 37 % 33 - 16) / 8) for i in range(int(np.prod(shape))))
+    return f"Constant<value = float[{','.join(map(str, shape))}] {{{numbers}}}>()"
+
+
 def at_run(result, weight, attributes="group = 1"):
     """ConvInteger of what DynamicQuantizeLinear gives, as onnxruntime.quantization.quantize_dynamic writes it."""
     return (f"{result}_w = {weight} {result}_i = ConvInteger<{attributes}>(q, {result}_w, zero) "

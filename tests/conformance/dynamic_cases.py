@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynamic_data
-from dynamic_case import RNG, Case, at_run, codes, floats, product_at_run, quantized, rows_at_run, weights
+from dynamic_case import RNG, Case, at_run, codes, floats, fractions, product_at_run, quantized, rows_at_run, weights
 
 CASES = [
     # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
@@ -526,4 +526,13 @@ CASES = [
     Case('products of what is quantized at run time', 'float[n,2,m,4] x, float[n,2,4,m] y, float[n,2,m,m] u', 'float[n,2,m,m] a, float[n,2,m,4] b',
          product_at_run('c', 'x', 'y') + 'a = Relu(c) z = Relu(x) w = Relu(u) k = Cast<to = 6>(w) j = Cast<to = 1>(k) ' + product_at_run('b', 'j', 'z'),
          lambda n, m: [codes(n, 2, m, 4), codes(n, 2, 4, m), codes(n, 2, m, m)], sizes=((3, 5), (6, 2), (2, 7))),
+    # Transposed convolutions over a dynamic depth: phases of which some have no tap at an end, or too many planes; a stride of 1.
+    Case('transposed convolutions over a dynamic depth', 'float[1,2,n,m,3] x', ', '.join(f'float[1,2,n{c},m{c},w{c}] {c}' for c in 'abcdefgh'),
+         ''.join(
+             f"{c}_w = {fractions(2, 2, *t)} {c} = ConvTranspose<{a}>(x, {c}_w) " for c, t, a in (
+                 ('a', (3,) * 3, 'strides = [2,2,2], pads = [1,1,1,1,1,1], output_padding = [1,1,1]'), ('b', (2,) * 3, 'strides = [2,2,2]'),
+                 ('c', (4,) * 3, 'strides = [2,2,2], pads = [1,1,1,1,1,1]'), ('d', (3,) * 3, 'strides = [1,1,1], pads = [1,1,1,1,1,1]'),
+                 ('e', (3,) * 3, 'strides = [1,1,1], dilations = [2,2,2]'), ('f', (5,) * 3, 'strides = [3,2,1], pads = [2,1,0,2,1,0]'),
+                 ('g', (3,) * 3, 'strides = [2,2,2]'), ('h', (3, 1, 1), 'strides = [2,1,1], pads = [1,0,0,0,0,0]'))),
+         lambda n, m: [floats(1, 2, n, m, 3)], sizes=((3, 4), (1, 2), (6, 5))),
 ]
