@@ -535,4 +535,11 @@ CASES = [
                  ('e', (3,) * 3, 'strides = [1,1,1], dilations = [2,2,2]'), ('f', (5,) * 3, 'strides = [3,2,1], pads = [2,1,0,2,1,0]'),
                  ('g', (3,) * 3, 'strides = [2,2,2]'), ('h', (3, 1, 1), 'strides = [2,1,1], pads = [1,0,0,0,0,0]'))),
          lambda n, m: [floats(1, 2, n, m, 3)], sizes=((3, 4), (1, 2), (6, 5))),
+    # Sizes that Clip limits, as torch exports min(size, 4) of a traced model: the count of TopK, by which a list is divided.
+    Case('clipped sizes', 'float[n,m,4] x', 'float[n,k,2] y, float[b,4] z',
+         's = Shape<start = 0, end = 1>(x) r = Shape<start = 1, end = 2>(x) f = Constant<value = int64 {4}>() e = Constant<value = int64 {2}>() '
+         'o = Constant<value_ints = [2]>() h = Constant<value_ints = [-1]>() j = Constant<value_ints = [4]>() a = Constant<value = float {1}>() '
+         't = ReduceMax<keepdims = 0>(x, o) k = Clip(r, , f) v, i = TopK(t, k) d = Unsqueeze(v, o) w = Concat<axis = 0>(s, k, o) '
+         'c = Expand(d, w) g = Concat<axis = 0>(s, k, h) y = Reshape(c, g) q = Clip(r, e, f) p = Concat<axis = 0>(q, j) u = Expand(a, p) z = Neg(u)',
+         lambda n, m: [floats(n, m, 4)], sizes=((3, 5), (1, 1), (2, 8))),
 ]
