@@ -128,8 +128,8 @@ static void quantize(Fuse *f, XnnId in, XnnId out) {
   }
 }
 
-/* out is in, which products that read it quantize at run time. What reads it outside of the delegate
- * gets the floats. */
+/* out is in, which products that read it quantize at run time. What reads it outside of the
+ * delegate gets the floats. */
 static void mark_dynamic(Fuse *f, XnnId in, XnnId out, uint32_t mark) {
   f->alias[out] = in;
   f->dynamic[out] = mark == XNN_MARK_ROWS   ? XF_BY_ROWS

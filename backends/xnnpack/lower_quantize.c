@@ -165,11 +165,50 @@ static bool is_grid(const Graph *g, ValueId x) {
   return value_rank(g, x) == 3 && xl_varying_dims(g, x) == 2 && sym_is_const(value_dim(g, x, 2));
 }
 
+bool xl_is_quantized_at_run(const Graph *g, ValueId x) {
+  NodeId n = value_def(g, x);
+  return is_dequantize(g, n) && quantization_of(g, n).dynamic;
+}
+
+/* Whether v, or what it is made of by moves, is quantized at run time. A delegate stands for its
+ * nodes, which were asked before. */
+static bool has_codes_at_run(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  for (uint32_t i = 0; n && i < MOVES && moves(node_cget(g, n)->op); i++) {
+    v = node_value(g, n, 0);
+    n = value_def(g, v);
+  }
+  return n && (op_has_trait(node_cget(g, n)->op, OP_DELEGATE) || xl_is_quantized_at_run(g, v));
+}
+
+/* Whether n is a product of two operands that are quantized at run time, as those of attention:
+ * it is computed on floats (fuse.c). */
+static bool is_float_product(const Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  return (op == OP_MATMUL || op == OP_BMM) && has_codes_at_run(g, node_value(g, n, 0)) &&
+         has_codes_at_run(g, node_value(g, n, 1));
+}
+
+/* Whether such products are all that uses x, at most so many moves away: its range is not needed.
+ */
+static bool stays_floats(const Graph *g, ValueId x, uint32_t most) {
+  for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
+    NodeId user = g->uses[u].node;
+    if (user == NODE_OUTPUT)
+      return false;
+    OpId op = node_cget(g, user)->op;
+    if (!is_float_product(g, user) && !op_has_trait(op, OP_DELEGATE) &&
+        !(most && moves(op) && stays_floats(g, node_result(g, user, 0), most - 1)))
+      return false;
+  }
+  return true;
+}
+
 /* Whether products that quantize by rows or images can quantize x, a result of a node that
  * dequantizes it, as a whole: an image, or rows of which at most one dim varies, or a grid of them
  * (fuse_dynamic.c). */
 static bool is_one_image(const Graph *g, ValueId x) {
-  if (quantization_of(g, value_def(g, x)).rows)
+  if (quantization_of(g, value_def(g, x)).rows || stays_floats(g, x, MOVES))
     return true;
   bool rows = false;
   for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
@@ -181,11 +220,6 @@ static bool is_one_image(const Graph *g, ValueId x) {
   return !rows || is_grid(g, x) ||
          (xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
           sym_is_const(value_dim(g, x, value_rank(g, x) - 1)));
-}
-
-bool xl_is_quantized_at_run(const Graph *g, ValueId x) {
-  NodeId n = value_def(g, x);
-  return is_dequantize(g, n) && quantization_of(g, n).dynamic;
 }
 
 /* Whether everything that uses results of n quantizes and dequantizes one value so. */

@@ -15,13 +15,15 @@
  *
  * A transposed convolution gathers too. Output planes s * q + r, s being the stride in depth, meet
  * every s-th tap of the kernel, others for each r: each r is a convolution of its own, and their
- * planes are interleaved. Taps that no input plane reaches take one of zeros. */
+ * planes are interleaved. Taps that no input plane reaches take one of zeros. Each r is one of
+ * stride 1 whose taps go back from the plane q + c, so that the index can be computed while
+ * running, too. */
 #include "passes/core/decompose.h"
 
 enum { TAPS_MAX = 1 << 20, PHASES_MAX = 8, SUMMED_MAX = 16 };
 
 typedef struct Depth {
-  SymInt in, out; /* plain numbers, or for convolutions that are not transposed sizes */
+  SymInt in, out; /* plain numbers, or sizes */
   int64_t taps, stride, padding, dilation;
   int64_t phase, step; /* of a part: its output planes, and its taps, are step apart */
 } Depth;
@@ -69,15 +71,35 @@ static ValueId fixed_taps(Builder *b, ValueId x, const Depth *d, bool transposed
   return build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(2), A_VAL(index));
 }
 
-static ValueId dynamic_taps(Builder *b, ValueId x, const Depth *d) {
-  if (d->taps == 1 && d->stride == 1 && !d->padding)
+/* Where the first output plane of a transposed part begins: the input plane of its first tap. */
+static int64_t first_plane(const Depth *d) {
+  return (d->phase + d->padding - first_tap(d)) / d->step;
+}
+
+/* Output planes that a transposed part has beyond those of the input. */
+static bool planes_beyond(SymTable *t, const Depth *d, int64_t *out) {
+  SymInt more = sym_sub(t, d->out, d->in);
+  *out = sym_is_const(more) ? more : 0;
+  return sym_is_const(more);
+}
+
+/* As fixed_taps; a transposed part has stride 1 and goes back from tap to tap. */
+static ValueId dynamic_taps(Builder *b, ValueId x, const Depth *d, bool transposed) {
+  int64_t before = d->padding, after = d->padding, first = transposed ? first_plane(d) : 0;
+  if (d->taps == 1 && d->in == d->out && !first && !before)
     return x;
   int64_t *taps = ARENA_ARRAY(&b->g->arena, int64_t, (size_t)d->taps);
+  int64_t back = (d->taps - 1) * d->dilation;
+  if (transposed && planes_beyond(&b->g->syms, d, &after)) {
+    before = max_i64(back - first, 0);
+    after = max_i64(after + first, 0);
+    first += before;
+  }
   for (int64_t k = 0; k < d->taps; k++)
-    taps[k] = k * d->dilation;
-  x = pad_depth(b, x, d->padding, d->padding);
+    taps[k] = transposed ? first - k * d->dilation : k * d->dilation;
+  x = pad_depth(b, x, before, after);
   ValueId index = build(b, OP_ARANGE, A_INT(d->out), A_DTYPE(DTYPE_I64));
-  ValueId stride = build_scalar_int(b, DTYPE_I64, d->stride);
+  ValueId stride = build_scalar_int(b, DTYPE_I64, transposed ? 1 : d->stride);
   ValueId offsets = build_const_ints(b, taps, (uint32_t)d->taps);
   index = build_view(b, build_binary(b, OP_MUL_TENSOR, index, stride), (SymInt[]){d->out, 1}, 2);
   index = build_binary(b, OP_ADD_TENSOR, index, offsets);
@@ -90,7 +112,7 @@ static ValueId gather_taps(Builder *b, ValueId x, const Depth *d, bool transpose
   Graph *g = b->g;
   SymInt dims[5];
   memcpy(dims, value_type(g, x)->dims, sizeof dims);
-  x = is_fixed(d) ? fixed_taps(b, x, d, transposed) : dynamic_taps(b, x, d);
+  x = is_fixed(d) ? fixed_taps(b, x, d, transposed) : dynamic_taps(b, x, d, transposed);
   if (b->status != STATUS_OK)
     return 0;
   SymInt n = dims[0], c = dims[1], h = dims[3], w = dims[4];
@@ -123,6 +145,36 @@ typedef struct Conv3 {
   Depth depth;
 } Conv3;
 
+static bool is_column(const Graph *g, const Conv3 *c) {
+  for (uint32_t i = 0; i < 2; i++)
+    if (value_dim(g, c->weight, 3 + i) != 1 || c->stride[i] != 1 || c->padding[i] || c->extra[i] ||
+        !sym_is_const(value_dim(g, c->x, 3 + i)))
+      return false;
+  return true;
+}
+
+static bool has_phases(const Depth *d) {
+  return d->stride > 1 && d->stride <= PHASES_MAX && d->dilation == 1 && d->stride <= d->taps;
+}
+
+/* Output planes of each phase, of which the last ones may be too many. */
+static SymInt planes_of_phase(SymTable *t, const Depth *d) {
+  SymInt more = sym_sub(t, d->out, sym_mul(t, d->in, d->stride));
+  return sym_is_const(more) ? sym_add(t, d->in, sym_ceildiv(t, more, d->stride))
+                            : sym_ceildiv(t, d->out, d->stride);
+}
+
+/* Whether a transposed convolution over a dynamic depth can be computed by phases of stride 1. */
+static bool has_dynamic_phases(Graph *g, const Depth *d) {
+  Depth phase = *d;
+  int64_t more;
+  if (has_phases(d))
+    phase.out = planes_of_phase(&g->syms, d);
+  else if (d->stride != 1)
+    return false;
+  return planes_beyond(&g->syms, &phase, &more) && sym_lower(&g->syms, phase.out) >= 1;
+}
+
 static bool read_conv(Graph *g, NodeId n, Conv3 *c) {
   *c = (Conv3){.n = n,
                .x = node_value(g, n, 0),
@@ -136,8 +188,8 @@ static bool read_conv(Graph *g, NodeId n, Conv3 *c) {
   SymInt taps = value_dim(g, c->weight, 2);
   Depth *d = &c->depth;
   *d = (Depth){.in = value_dim(g, c->x, 2), .out = c->result[2], .taps = taps, .step = 1};
-  if ((c->transposed && !is_fixed(d)) || !sym_is_const(taps) || !sym_is_const(c->result[1]) ||
-      sym_lower(&g->syms, d->out) < 1 || taps < 1 || sym_upper(&g->syms, d->out) > TAPS_MAX / taps)
+  if (!sym_is_const(taps) || !sym_is_const(c->result[1]) || sym_lower(&g->syms, d->out) < 1 ||
+      taps < 1 || sym_upper(&g->syms, d->out) > TAPS_MAX / taps)
     return false; /* stays, and is refused for want of a kernel */
   d->stride = entry(g, n, 3, 0);
   d->padding = entry(g, n, 4, 0);
@@ -148,18 +200,10 @@ static bool read_conv(Graph *g, NodeId n, Conv3 *c) {
     c->dilation[i] = entry(g, n, 5, 1 + i);
     c->extra[i] = entry(g, n, 7, 1 + i);
   }
-  return true;
+  return is_fixed(d) || !c->transposed || is_column(g, c) || has_dynamic_phases(g, d);
 }
 
 /* --- windows in depth alone --- */
-
-static bool is_column(const Graph *g, const Conv3 *c) {
-  for (uint32_t i = 0; i < 2; i++)
-    if (value_dim(g, c->weight, 3 + i) != 1 || c->stride[i] != 1 || c->padding[i] || c->extra[i] ||
-        !sym_is_const(value_dim(g, c->x, 3 + i)))
-      return false;
-  return true;
-}
 
 static ValueId column_convolution(Builder *b, const Conv3 *c) {
   Graph *g = b->g;
@@ -255,11 +299,10 @@ static ValueId interleaved_phases(Builder *b, const Conv3 *c) {
   Graph *g = b->g;
   Depth d = c->depth;
   d.step = d.stride;
-  if (!c->transposed || d.stride < 2 || d.stride > PHASES_MAX || d.dilation > 1 ||
-      d.stride > d.taps)
+  if (!c->transposed || !has_phases(&d))
     return 0;
   ValueId phases[PHASES_MAX];
-  SymInt each = (d.out + d.stride - 1) / d.stride, rows = sym_mul(&g->syms, c->result[0], each),
+  SymInt each = planes_of_phase(&g->syms, &d), rows = sym_mul(&g->syms, c->result[0], each),
          m = c->result[1], h = c->result[3], w = c->result[4];
   d.out = each;
   for (d.phase = 0; d.phase < d.stride; d.phase++) {
@@ -270,7 +313,7 @@ static ValueId interleaved_phases(Builder *b, const Conv3 *c) {
     phases[d.phase] = build_view(b, y, (SymInt[]){rows, 1, m, h, w}, 5);
   }
   ValueId y = build(b, OP_CAT, A_VALS(phases, (uint32_t)d.stride), A_INT(1));
-  y = build_view(b, y, (SymInt[]){c->result[0], each * d.stride, m, h, w}, 5);
+  y = build_view(b, y, (SymInt[]){c->result[0], sym_mul(&g->syms, each, d.stride), m, h, w}, 5);
   return build_slice(b, y, 1, 0, c->depth.out, 1);
 }
 

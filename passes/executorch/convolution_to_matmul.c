@@ -13,7 +13,7 @@
  *   others                the windows as rows by a transpose, linear, and a transpose back, which
  *                         is only worth it for large ones; followed by the opposite transpose, as
  *                         in the patches of vision transformers, it is gone after canonicalize. */
-#include "ir/builder.h"
+#include "passes/executorch/windows.h"
 #include "passes/pass.h"
 
 enum { SPATIAL_MAX = 2, ROWS_WORTH = 1 << 14 /* multiplications */ };
@@ -35,10 +35,10 @@ static bool list_is(const Graph *g, NodeId n, uint32_t arg, const SymInt *wanted
   return given > 0;
 }
 
-/* Of floats of one type, with one group, not transposed. */
+/* Of one element type, with one group, not transposed. */
 static bool is_simple(const Graph *g, NodeId n, const Conv *c) {
   DType dtype = value_dtype(g, c->x);
-  return !node_bool(g, n, 6) && node_int(g, n, 8) == 1 && dtype_is_float(dtype) &&
+  return !node_bool(g, n, 6) && node_int(g, n, 8) == 1 && windows_have(dtype) &&
          dtype == value_dtype(g, c->weight) && (!c->bias || value_dtype(g, c->bias) == dtype);
 }
 

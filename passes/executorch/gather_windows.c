@@ -14,9 +14,10 @@
  * rows (window_bands.c), as many as it takes to need no more memory than the rest does: a U-Net of
  * 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be computed, they
  * may need an eighth more: a network with 128 to 128 channels at 160 x 160, which fill all memory,
- * takes 0.5 s and 27.5 MiB instead of 19 s and 25. f16 and bf16 are gathered whatever they need:
- * the convolution kernel adds up in that type; a small U-Net is off by 0.05 then; the products add
- * up in floats.
+ * takes 0.5 s and 27.5 MiB instead of 19 s and 25. i32, which ConvInteger adds up in, as floats: a
+ * MobileNetV2 that is quantized at run time went from 1,554 ms to 188. f16 and bf16 are gathered
+ * whatever they need: the convolution kernel adds up in that type; a small U-Net is off by 0.05
+ * then; the products add up in floats.
  *
  * Symbolic sizes count with their upper bounds; there are no bands of a symbolic number of rows. */
 #include "passes/executorch/liveness.h"

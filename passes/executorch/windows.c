@@ -102,7 +102,7 @@ static bool can_be_read(const Graph *g, const Windows *w) {
   ValueId x = w->geometry.x;
   uint32_t rank = value_rank(g, x);
   DType dtype = value_dtype(g, x);
-  return rank >= 3 && rank <= 2 + WINDOW_DIMS_MAX && dtype_is_float(dtype) &&
+  return rank >= 3 && rank <= 2 + WINDOW_DIMS_MAX && windows_have(dtype) &&
          sym_is_const(value_dim(g, x, 1)) && type_is_static(value_type(g, w->weight)) &&
          value_dtype(g, w->weight) == dtype && (!w->bias || value_dtype(g, w->bias) == dtype) &&
          type_bytes_upper(g, value_type(g, x)) <= UINT32_MAX &&

@@ -38,6 +38,8 @@ typedef struct Windows {
   uint64_t work;                /* products of two numbers */
 } Windows;
 
+/* Floats, and i32, which codes become that are quantized at run time (ConvInteger). */
+static inline bool windows_have(DType t) { return dtype_is_float(t) || t == DTYPE_I32; }
 /* The products of all dims: more than 1 in transposed convolutions. */
 int64_t windows_phases(const Geometry *y);
 /* Whether the product is in another order than the result. */

@@ -344,6 +344,27 @@ static bool known_where(Known *k) {
   return true;
 }
 
+/* Limits all elements of the result by an operand of clamp: none, a number, or a tensor. */
+static bool limit(Known *k, uint32_t arg, SymInt of(SymTable *t, SymInt a, SymInt b)) {
+  if (node_absent(k->g, k->n, arg))
+    return true;
+  SymInt number;
+  const SymInt *by = &number;
+  uint32_t count = 1;
+  if (node_arg(k->g, k->n, arg)->kind == ARG_VALUE)
+    by = broadcast(k, arg, &count);
+  else if (!sym_from_float(node_scalar(k->g, k->n, arg), &number))
+    return false;
+  for (uint32_t i = 0; by && i < k->count; i++)
+    k->out[i] = of(&k->g->syms, k->out[i], by[count == 1 ? 0 : i]);
+  return by;
+}
+
+/* Where the limits are the wrong way round, the upper one. */
+static bool known_clamp(Known *k) {
+  return known_copy(k) && limit(k, 1, sym_max) && limit(k, 2, sym_min);
+}
+
 static bool known_neg(Known *k) {
   if (!known_copy(k))
     return false;
@@ -405,6 +426,8 @@ static KnownFn *known_by(const Graph *g, NodeId n) {
       [OP_FLIP] = known_pick,
       [OP_PERMUTE_COPY] = known_permute,
       [OP_WHERE_SELF] = known_where,
+      [OP_CLAMP] = known_clamp,
+      [OP_CLAMP_TENSOR] = known_clamp,
       [OP_NEG] = known_neg,
       [OP_EXPAND_COPY] = known_fill,
       [OP_AMAX] = known_greatest,

@@ -161,6 +161,15 @@ def group_norm(x, gamma, beta, groups=2, last=True, silu=False, eps=1e-5):
     return np.ascontiguousarray(np.moveaxis(y, 1, -1) if last else y).astype(F32)
 
 
+def skip_with_statistics(a, b, g, t=0.0, centred=True):
+    """With the statistics for training, which ONNX Runtime leaves unset."""
+    x = (a + b).astype(np.float64)
+    mean = x.mean(-1, keepdims=True)
+    inverse = 1 / np.sqrt(x.var(-1, keepdims=True) + 1e-12 if centred else (x * x).mean(-1, keepdims=True) + 1e-12)
+    y = (x - mean if centred else x) * inverse * g + t
+    return [v.astype(F32) for v in (y, mean, inverse, x)]
+
+
 def norm_cases():
     row = {"g": normal(8), "t": normal(8), "c": normal(8)}
     for dtype, tolerance in ((F32, {}), (F16, {"rtol": 2e-2, "atol": 2e-2})):
@@ -205,6 +214,12 @@ def norm_cases():
     for rows in (1, 2):
         yield Case(f"EmbedLayerNormalization_places_{rows}", "EmbedLayerNormalization", "ids parts word place segment g t - at",
                    {**ids, "at": whole(i32, 0, 10, rows, 5)}, embed, out=(F32, None, F32))
+    own = np.random.default_rng(9)
+    a, b, g, t = (own.standard_normal(s).astype(F32) for s in ((2, 3, 8), (2, 3, 8), 8, 8))
+    yield Case("SkipLayerNormalization_statistics", "SkipLayerNormalization", "a b g t", {"a": a, "b": b}, {"g": g, "t": t}, out=(F32,) * 4,
+               reference=skip_with_statistics)
+    yield Case("SkipSimplifiedLayerNormalization_statistics", "SkipSimplifiedLayerNormalization", "a b g", {"a": a, "b": b}, {"g": g},
+               out=(F32,) * 4, reference=lambda a, b, g: skip_with_statistics(a, b, g, centred=False))
 
 
 # --- attention ---

@@ -30,6 +30,12 @@ def weights(*shape):
     return f"Constant<value = int8[{','.join(map(str, shape))}] {{{numbers}}}>()"
 
 
+def fractions(*shape):
+    """Constant weights, floats from -2 to 2."""
+    numbers = ", ".join(str((i * 37 % 33 - 16) / 8) for i in range(int(np.prod(shape))))
+    return f"Constant<value = float[{','.join(map(str, shape))}] {{{numbers}}}>()"
+
+
 def at_run(result, weight, attributes="group = 1"):
     """ConvInteger of what DynamicQuantizeLinear gives, as onnxruntime.quantization.quantize_dynamic writes it."""
     return (f"{result}_w = {weight} {result}_i = ConvInteger<{attributes}>(q, {result}_w, zero) "
@@ -41,6 +47,13 @@ def rows_at_run(result, x, weight):
     return (f"{result}_q, {result}_s, {result}_z = DynamicQuantizeLinear({x}) {result}_w = {weight} "
             f"{result}_i = MatMulInteger({result}_q, {result}_w, {result}_z) {result}_f = Cast<to = 1>({result}_i) "
             f"{result}_t = Mul({result}_s, t) {result} = Mul({result}_f, {result}_t) ")
+
+
+def product_at_run(result, x, y):
+    """x times y, both quantized at run time: as quantize_dynamic writes the products of attention."""
+    return (f"{result}_q, {result}_s, {result}_z = DynamicQuantizeLinear({x}) {result}_p, {result}_t, {result}_o = DynamicQuantizeLinear({y}) "
+            f"{result}_i = MatMulInteger({result}_q, {result}_p, {result}_z, {result}_o) {result}_f = Cast<to = 1>({result}_i) "
+            f"{result}_u = Mul({result}_s, {result}_t) {result} = Mul({result}_f, {result}_u) ")
 
 
 def quantized(result, x):

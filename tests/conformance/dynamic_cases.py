@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynamic_data
-from dynamic_case import RNG, Case, at_run, codes, floats, quantized, rows_at_run, weights
+from dynamic_case import RNG, Case, at_run, codes, floats, fractions, product_at_run, quantized, rows_at_run, weights
 
 CASES = [
     # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
@@ -521,4 +521,25 @@ CASES = [
          + rows_at_run('a', 'x', weights(8, 5)) + 'y = Transpose<perm = [1, 0, 2]>(x) ' + rows_at_run('b', 'y', weights(8, 40))
          + 'r = ReduceMean(x, i) k = Mul(r, o) z = Add(x, k) ' + rows_at_run('c', 'z', weights(8, 3)) + 'd = Relu(c)',
          lambda n, m: [codes(n, m, 8)]),
+    # Products of two operands that are quantized at run time need no range of either, whatever dims vary, also where a kernel stands
+    # between them and one of the two: the first delegate has the other.
+    Case('products of what is quantized at run time', 'float[n,2,m,4] x, float[n,2,4,m] y, float[n,2,m,m] u', 'float[n,2,m,m] a, float[n,2,m,4] b',
+         product_at_run('c', 'x', 'y') + 'a = Relu(c) z = Relu(x) w = Relu(u) k = Cast<to = 6>(w) j = Cast<to = 1>(k) ' + product_at_run('b', 'j', 'z'),
+         lambda n, m: [codes(n, 2, m, 4), codes(n, 2, 4, m), codes(n, 2, m, m)], sizes=((3, 5), (6, 2), (2, 7))),
+    # Transposed convolutions over a dynamic depth: phases of which some have no tap at an end, or too many planes; a stride of 1.
+    Case('transposed convolutions over a dynamic depth', 'float[1,2,n,m,3] x', ', '.join(f'float[1,2,n{c},m{c},w{c}] {c}' for c in 'abcdefgh'),
+         ''.join(
+             f"{c}_w = {fractions(2, 2, *t)} {c} = ConvTranspose<{a}>(x, {c}_w) " for c, t, a in (
+                 ('a', (3,) * 3, 'strides = [2,2,2], pads = [1,1,1,1,1,1], output_padding = [1,1,1]'), ('b', (2,) * 3, 'strides = [2,2,2]'),
+                 ('c', (4,) * 3, 'strides = [2,2,2], pads = [1,1,1,1,1,1]'), ('d', (3,) * 3, 'strides = [1,1,1], pads = [1,1,1,1,1,1]'),
+                 ('e', (3,) * 3, 'strides = [1,1,1], dilations = [2,2,2]'), ('f', (5,) * 3, 'strides = [3,2,1], pads = [2,1,0,2,1,0]'),
+                 ('g', (3,) * 3, 'strides = [2,2,2]'), ('h', (3, 1, 1), 'strides = [2,1,1], pads = [1,0,0,0,0,0]'))),
+         lambda n, m: [floats(1, 2, n, m, 3)], sizes=((3, 4), (1, 2), (6, 5))),
+    # Sizes that Clip limits, as torch exports min(size, 4) of a traced model: the count of TopK, by which a list is divided.
+    Case('clipped sizes', 'float[n,m,4] x', 'float[n,k,2] y, float[b,4] z',
+         's = Shape<start = 0, end = 1>(x) r = Shape<start = 1, end = 2>(x) f = Constant<value = int64 {4}>() e = Constant<value = int64 {2}>() '
+         'o = Constant<value_ints = [2]>() h = Constant<value_ints = [-1]>() j = Constant<value_ints = [4]>() a = Constant<value = float {1}>() '
+         't = ReduceMax<keepdims = 0>(x, o) k = Clip(r, , f) v, i = TopK(t, k) d = Unsqueeze(v, o) w = Concat<axis = 0>(s, k, o) '
+         'c = Expand(d, w) g = Concat<axis = 0>(s, k, h) y = Reshape(c, g) q = Clip(r, e, f) p = Concat<axis = 0>(q, j) u = Expand(a, p) z = Neg(u)',
+         lambda n, m: [floats(n, m, 4)], sizes=((3, 5), (1, 1), (2, 8))),
 ]

@@ -12,6 +12,16 @@ static ValueId skip_sum(Import *im, ValueId bias) {
   return sum;
 }
 
+/* Outputs 1 and 2 are for training. onnxscript names them where nothing uses them; ONNX Runtime's
+ * kernel for CPUs leaves them unset. */
+static void skip_statistics(Import *im, ValueId sum, ValueId inverse) {
+  uint32_t rank = ex_rank(im, sum);
+  if (!out_wanted(im, 1) && !out_wanted(im, 2))
+    return;
+  out(im, 1, ex_reduce_dims(im, OP_MEAN_DIM, ex_cast(im, sum, DTYPE_F32), rank - 1, rank, true));
+  out(im, 2, inverse);
+}
+
 void translate_skip_layer_norm(Import *im) {
   ValueId gamma = in_required(im, 2), beta = in(im, 3), sum = skip_sum(im, in(im, 4));
   uint32_t rank = ex_rank(im, sum);
@@ -21,6 +31,8 @@ void translate_skip_layer_norm(Import *im) {
   ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(sum), A_INTS(last, 1), A_VAL(gamma),
                     A_OPT(beta), A_FLOAT(attr_float(im, "epsilon", (double)1e-12f)));
   out(im, 0, y);
+  if (y)
+    skip_statistics(im, sum, node_result(im->g, value_def(im->g, y), 2));
 }
 
 /* RMS norm over the dims from `axis` on, times the scale. */
@@ -29,10 +41,20 @@ static ValueId rms(Import *im, ValueId x, ValueId scale, uint32_t axis, double e
   return ex_mul(im, ex_rms_norm(im, x, axis, work, epsilon), scale);
 }
 
+/* 1 / sqrt(mean of squares + epsilon). */
+static ValueId inverse_rms(Import *im, ValueId x, uint32_t axis, double epsilon) {
+  ValueId wide = ex_cast(im, x, DTYPE_F32), squares = ex_mul(im, wide, wide),
+          mean = ex_reduce_dims(im, OP_MEAN_DIM, squares, axis, ex_rank(im, x), true);
+  return ex_unary(im, OP_RSQRT, ex_plus(im, mean, epsilon));
+}
+
 void translate_skip_rms_norm(Import *im) {
   ValueId scale = in_required(im, 2), sum = skip_sum(im, in(im, 3));
-  uint32_t rank = ex_rank(im, sum);
-  out(im, 0, rms(im, sum, scale, rank ? rank - 1 : 0, attr_float(im, "epsilon", (double)1e-12f)));
+  uint32_t rank = ex_rank(im, sum), last = rank ? rank - 1 : 0;
+  double epsilon = attr_float(im, "epsilon", (double)1e-12f);
+  out(im, 0, rms(im, sum, scale, last, epsilon));
+  if (import_ok(im) && out_wanted(im, 2))
+    skip_statistics(im, sum, inverse_rms(im, sum, last, epsilon));
 }
 
 void translate_simplified_layer_norm(Import *im) {
@@ -40,11 +62,8 @@ void translate_simplified_layer_norm(Import *im) {
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), ex_rank(im, x));
   double epsilon = attr_float(im, "epsilon", (double)1e-5f);
   out(im, 0, rms(im, x, scale, axis, epsilon));
-  if (!out_wanted(im, 1))
-    return;
-  ValueId wide = ex_cast(im, x, DTYPE_F32), squares = ex_mul(im, wide, wide),
-          mean = ex_reduce_dims(im, OP_MEAN_DIM, squares, axis, ex_rank(im, x), true);
-  out(im, 1, ex_unary(im, OP_RSQRT, ex_plus(im, mean, epsilon)));
+  if (out_wanted(im, 1))
+    out(im, 1, inverse_rms(im, x, axis, epsilon));
 }
 
 /* RMS norm of each group of as many columns as the scale has, times an activation of the gate. */
