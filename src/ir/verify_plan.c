@@ -128,6 +128,12 @@ static bool same_dim(Checker *c, SymInt a, SymInt b) {
   return false;
 }
 
+/* Whether a result with that dim has its elements where an operand has them. A result may have none
+ * where nothing is known of a size that a delegate made: it is not written then. */
+static bool fits_dim(Checker *c, SymInt operand, SymInt result) {
+  return same_dim(c, operand, result) || (operand == 1 && sym_upper(&c->g->syms, result) <= 1);
+}
+
 /* May the kernel of n write its result over the tensor argument arg? Result and operand must also
  * agree element by element. */
 static bool may_overwrite(Checker *c, NodeId n, uint32_t arg, ValueId operand) {
@@ -142,7 +148,7 @@ static bool may_overwrite(Checker *c, NodeId n, uint32_t arg, ValueId operand) {
   const Type *a = value_type(g, operand), *b = value_type(g, node_cget(g, n)->first_result);
   bool same = a->rank == b->rank && dtype_size((DType)a->dtype) == dtype_size((DType)b->dtype);
   for (uint32_t i = 0; same && i < a->rank; i++)
-    same = same_dim(c, a->dims[i], b->dims[i]);
+    same = fits_dim(c, a->dims[i], b->dims[i]);
   return same;
 }
 

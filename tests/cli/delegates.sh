@@ -166,3 +166,21 @@ t lower skipped.etir -o skipped.pte --backend xnnpack:min-ops=1,skip=linear --qu
 t verify skipped.pte
 t run skipped.pte --random
 rm skipped.etir
+
+# The first row of a value of unknown length, added to a row in its place: read again, it may have no element, and none is written then
+cat >first.etir <<EOF
+graph @forward level(aten) {
+  sym s0 "h" in [1, 8]
+  %0: f32[s0, 2] = input "x"
+  %1: f32[1, 2] = input "z"
+  %2: f32[s0, 2] = aten::exp(%0) loc("exp", "Exp", 0)
+  %3: f32[1, 2] = aten::slice_copy.Tensor(%2, 0, 0, 1, 1) loc("first", "Slice", 1)
+  %4: f32[1, 2] = aten::cumsum(%1, 1) loc("sum", "CumSum", 2)
+  %5: f32[1, 2] = aten::add.Tensor(%4, %3, 1) loc("add", "Add", 3)
+  %6: f32[1, 2] = aten::cumsum(%5, 1) loc("last", "CumSum", 4)
+  output %6 "y"
+}
+EOF
+t lower first.etir -o first.pte --backend xnnpack:min-ops=1,ops=exp -q
+t verify first.pte
+rm first.etir
