@@ -339,7 +339,9 @@ void lower_round(XnnLowering *l, NodeId n) {
     round_to_codes(l, io, low, high);
     return;
   }
-  XnnId parts[] = {xl_temp_like(l, io.in), xl_temp_like(l, io.in)}, rest = io.in, sum = XNN_NONE;
+  XnnId parts[2], rest = io.in, sum = XNN_NONE;
+  for (uint32_t i = 0; i < 2; i++)
+    parts[i] = xl_temp_like(l, io.in);
   xl_clamp(l, io.in, 0, big, parts[0]);
   xl_clamp(l, io.in, -big, 0, parts[1]);
   for (uint32_t i = 0; i < 2; i++) {

@@ -280,7 +280,8 @@ void lower_cat(XnnLowering *l, NodeId n) {
   if (all_permuted(l, operands, count) && xl_common_order(l, operands, count, rank, &t)) {
     for (uint32_t i = 0; i < count; i++)
       items[i] = xl_in_order(l, operands[i], t, rank);
-    xl_concatenate(l, items, count, xl_whole_axis(l, &t, axis), xl_result_permuted(l, y, t));
+    XnnId whole = xl_result_permuted(l, y, t);
+    xl_concatenate(l, items, count, xl_whole_axis(l, &t, axis), whole);
     return;
   }
   bool nhwc = xl_in_nhwc(l, y);
@@ -402,6 +403,12 @@ void lower_pad(XnnLowering *l, NodeId n) {
          (float)node_scalar(g, n, 2), io.out);
 }
 
+static XnnInOut plain_in_out(XnnLowering *l, ValueId x, ValueId y) {
+  XnnInOut io = {.in = xl_plain(l, x), .at.axis = {0, 1, 2, 3, 4, 5}};
+  io.out = xl_result(l, y);
+  return io;
+}
+
 /* Broadcasting by a product with ones. */
 void lower_expand(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
@@ -411,7 +418,7 @@ void lower_expand(XnnLowering *l, NodeId n) {
   if (as_left)
     io = xl_in_out(l, x, y);
   else
-    io = (XnnInOut){.in = xl_plain(l, x), .out = xl_result(l, y), .at.axis = {0, 1, 2, 3, 4, 5}};
+    io = plain_in_out(l, x, y);
   if (!xl_ok(l))
     return;
   uint32_t rank = value_rank(g, y), lead = rank - value_rank(g, x), stored = xl_rank(l, io.out),

@@ -145,8 +145,8 @@ static ValueId expand_choice(Builder *b, NodeId n) {
           ratio = step(b, OP_DIV_TENSOR_MODE, range, steps),
           flat = step(b, OP_EQ_TENSOR, range, zero);
   ValueId scale = build(b, OP_WHERE_SELF, A_VAL(flat), A_VAL(one), A_VAL(ratio));
-  ValueId from = step(b, OP_SUB_TENSOR, build_scalar(b, DTYPE_F32, low),
-                      step(b, OP_DIV_TENSOR_MODE, least, scale));
+  ValueId begin = step(b, OP_DIV_TENSOR_MODE, least, scale),
+          from = step(b, OP_SUB_TENSOR, build_scalar(b, DTYPE_F32, low), begin);
   from = build(b, OP_ROUND, A_VAL(from));
   from = build(b, OP_CLAMP, A_VAL(from), A_FLOAT(low), A_FLOAT(high));
   from = build_cast(b, from, DTYPE_I64);

@@ -290,7 +290,8 @@ static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   ValueId real = ex_binary(im, OP_EMBEDDING, table, ex_cast(im, packed, DTYPE_I32));
   real = ex_slice(im, EX_VIEW(im, real, bytes * 2), 0, 0, all);
   real = ex_pad(im, real, 0, 0, blocks * w->size - all);
-  real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), ex_cast(im, largest, DTYPE_F32));
+  largest = ex_cast(im, largest, DTYPE_F32);
+  real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), largest);
   real = ex_slice(im, EX_VIEW(im, real, blocks * w->size), 0, 0, all);
   return EX_VIEW(im, real, w->n, w->k);
 }

@@ -69,8 +69,9 @@ static Pivot take_pivot(Import *im, ValueId m, SymInt count) {
           at = ex_argmax(im, ex_unary(im, OP_ABS, first), 1, true),
           others = ex_along_axis(im, ex_arange(im, s.d[1] - 1), 1, 3),
           behind = ex_cast(im, ex_ge(im, others, at), DTYPE_I64);
-  return (Pivot){
-      .at = at, .top = take_rows(im, m, at), .rest = take_rows(im, m, ex_add(im, others, behind))};
+  Pivot pivot = {.at = at, .top = take_rows(im, m, at)};
+  pivot.rest = take_rows(im, m, ex_add(im, others, behind));
+  return pivot;
 }
 
 /* rest - its first column * top, without that column. */

@@ -256,8 +256,8 @@ static void nms_step(Import *im, const Nms *nms, Boxes *boxes, ValueId *score, V
 static Selected nms_loop(Import *im, const Nms *nms, Boxes boxes) {
   const Dims none = {.d = {0, boxes.groups}, .rank = 2};
   SymInt rows = sym_symbol(&im->g->syms, SV(""), 0, nms->steps, true);
-  ValueId states[] = {boxes.live, ex_filled(im, ex_dtype(im, boxes.live), &none, 0),
-                      ex_filled(im, DTYPE_I64, &none, 0)};
+  ValueId scores = ex_filled(im, ex_dtype(im, boxes.live), &none, 0),
+          numbers = ex_filled(im, DTYPE_I64, &none, 0), states[] = {boxes.live, scores, numbers};
   ValueId number = build(&im->b, OP_LOOP, nms->trip, A_OPT(0), A_VALS(states, COUNT_OF(states)));
   if (!import_ok(im))
     return (Selected){0};

@@ -41,9 +41,10 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
   Dims flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
   ValueId c = ex_pick(im, g->grid, last, (int64_t)g->dims - 1 - dim);
   c = ex_plus(im, ex_view_as(im, c, &flat), 1);
-  if (g->corners)
-    c = ex_mul(im, ex_times(im, c, 0.5), size_as(im, size, -1, dtype));
-  else
+  if (g->corners) {
+    ValueId last_place = size_as(im, size, -1, dtype);
+    c = ex_mul(im, ex_times(im, c, 0.5), last_place);
+  } else
     c = ex_times(im, ex_plus(im, ex_mul(im, c, size_as(im, size, 0, dtype)), -1), 0.5);
   if (g->padding == GRID_REFLECTION)
     c = g->corners ? reflect(im, c, 0, size_as(im, size, -1, dtype))

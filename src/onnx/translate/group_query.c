@@ -149,7 +149,9 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
   ValueId step = ex_arange(im, a->steps),
           place = ex_add(im, EX_VIEW(im, a->before, a->batch, 1, 1), step);
   place = EX_EXPAND(im, place, a->batch, a->groups, a->steps);
-  ValueId list[] = {EX_VIEW(im, ex_arange(im, rows), rows, 1), EX_VIEW(im, place, rows, a->steps)};
+  ValueId row = EX_VIEW(im, ex_arange(im, rows), rows, 1);
+  place = EX_VIEW(im, place, rows, a->steps);
+  ValueId list[] = {row, place};
   ValueId flat = EX_VIEW(im, past, rows, a->length, a->size),
           fresh = EX_VIEW(im, x, rows, a->steps, a->size);
   ValueId y =

@@ -105,6 +105,6 @@ void translate_ngram_repeat_block(Import *im) {
   const Dims all = shape_of(im, scores);
   ValueId counts = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, DTYPE_F32, &all, 0)), A_INT(1),
                          A_VAL(next), A_VAL(hits));
-  out(im, 0,
-      ex_where(im, ex_with(im, OP_GT_TENSOR, counts, 0), ex_number(im, scores, -INFINITY), scores));
+  ValueId never = ex_number(im, scores, -INFINITY);
+  out(im, 0, ex_where(im, ex_with(im, OP_GT_TENSOR, counts, 0), never, scores));
 }

@@ -108,7 +108,7 @@ static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
   SymTable *t = &im->g->syms;
   SymInt size = ex_dim(im, x, axis),
          whole = sym_add(t, size, sym_add(t, p->begin[axis], p->end[axis]));
-  ValueId at = ex_sub(im, ex_arange(im, whole), ex_size(im, p->begin[axis]));
+  ValueId begin = ex_size(im, p->begin[axis]), at = ex_sub(im, ex_arange(im, whole), begin);
   return ex_index_select(im, x, axis, fold_positions(im, at, size, p->mode));
 }
 

@@ -108,7 +108,7 @@ static ValueId flat_indices(Import *im, const ValueId *coords, ValueId x, const 
     index = k ? ex_add(im, ex_mul(im, index, ex_size(im, ex_dim(im, x, 2 + i))), coord) : coord;
   }
   SymInt plane = shape_product(im, vt(im, x)->dims + 2, rank);
-  ValueId offsets = ex_mul(im, ex_arange(im, sym_mul(t, n, c)), ex_size(im, plane));
+  ValueId each = ex_size(im, plane), offsets = ex_mul(im, ex_arange(im, sym_mul(t, n, c)), each);
   SymInt dims[2 + SPATIAL_MAX] = {n, c, 1, 1, 1};
   return ex_add(im, index, ex_view(im, offsets, dims, 2 + rank));
 }

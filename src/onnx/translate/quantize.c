@@ -310,8 +310,8 @@ ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType
   ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
   if (y || !import_ok(im))
     return y;
-  ValueId divisor = ex_scalar(im, scale);
-  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_scalar(im, zero) : 0, &range);
+  ValueId divisor = ex_scalar(im, scale), shift = zero ? ex_scalar(im, zero) : 0;
+  return saturated(im, exact_quotient(im, x, divisor), shift, &range);
 }
 
 /* That of the zero point, else of output_dtype. */
@@ -577,8 +577,8 @@ void translate_qlinear_conv(Import *im) {
           right = quantized_centred(im, w, in_required(im, 5), 0);
   ValueId sums = window_convolution(im, left, right, in(im, 8));
   uint32_t rank = ex_rank(im, sums);
-  ValueId factor = ex_mul(im, scale_along(im, in_required(im, 1), rank, 1),
-                          scale_along(im, in_required(im, 4), rank, 1));
+  ValueId of_w = scale_along(im, in_required(im, 4), rank, 1),
+          factor = ex_mul(im, scale_along(im, in_required(im, 1), rank, 1), of_w);
   factor = ex_div(im, factor, scale_along(im, in_required(im, 6), rank, 1));
   out_requantized(im, sums, factor, y_zero);
 }

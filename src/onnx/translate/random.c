@@ -64,8 +64,8 @@ void translate_multinomial(Import *im) {
   share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
   Dims number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
   row = (Dims){3, {row.d[0], 1, row.d[1]}};
-  ValueId passed =
-      ex_le(im, ex_view_as(im, share, &row), random_numbers(im, OP_RAND, &number, kind));
+  ValueId drawn = random_numbers(im, OP_RAND, &number, kind),
+          passed = ex_le(im, ex_view_as(im, share, &row), drawn);
   ValueId index = ex_sum(im, ex_cast(im, passed, DTYPE_I64), 2, false);
   out(im, 0, ex_cast(im, index, dtype));
 }

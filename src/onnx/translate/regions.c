@@ -260,7 +260,8 @@ void translate_crop_and_resize(Import *im) {
   if (outside != 0) {
     ValueId row = EX_VIEW(im, inside[0], a.regions, 1, a.cells[0], 1),
             column = EX_VIEW(im, inside[1], a.regions, 1, 1, a.cells[1]);
-    y = ex_where(im, ex_and(im, row, column), y, ex_number(im, y, outside));
+    ValueId number = ex_number(im, y, outside);
+    y = ex_where(im, ex_and(im, row, column), y, number);
   }
   out(im, 0, y);
 }

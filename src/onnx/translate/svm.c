@@ -157,9 +157,10 @@ static ValueId couple(Coupling *c) {
 static ValueId coupled(Coupling *c) {
   Import *im = c->im;
   SymInt samples = ex_dim(im, c->q, 0);
-  ValueId states[2] = {ex_full(im, DTYPE_F32, (SymInt[]){samples, c->classes}, 2,
-                               (double)(1.0F / (float)c->classes)),
-                       ex_full(im, DTYPE_BOOL, (SymInt[]){samples, 1}, 2, 1)};
+  ValueId equal = ex_full(im, DTYPE_F32, (SymInt[]){samples, c->classes}, 2,
+                          (double)(1.0F / (float)c->classes)),
+          active = ex_full(im, DTYPE_BOOL, (SymInt[]){samples, 1}, 2, 1),
+          states[2] = {equal, active};
   ValueId first = build(&im->b, OP_LOOP, A_INT(100), A_NONE, A_VALS(states, 2));
   c->p = first + 1;
   c->active = first + 2;
@@ -184,8 +185,9 @@ static ValueId pair_matrix(Import *im, ValueId r, uint32_t classes) {
       index[i * classes + j] = pair;
       index[j * classes + i] = (int64_t)(pairs + pair);
     }
-  ValueId parts[3] = {r, ex_sub(im, ex_number(im, r, 1), r), ex_slice(im, r, 1, 0, 1)};
-  parts[2] = ex_sub(im, parts[2], parts[2]);
+  ValueId complement = ex_sub(im, ex_number(im, r, 1), r), zero = ex_slice(im, r, 1, 0, 1);
+  zero = ex_sub(im, zero, zero);
+  ValueId parts[] = {r, complement, zero};
   ValueId all = ex_cat(im, parts, 3, 1);
   ValueId flat = ex_index_select(im, all, 1, build_const_ints(&im->b, index, (uint32_t)cells));
   return EX_VIEW(im, flat, ex_dim(im, r, 0), classes, classes);

@@ -87,8 +87,8 @@ static ValueId occurrences(Import *im, const Tfidf *f, int64_t n, int64_t first,
         items[i] = f->pool.at[first + i * n + k];
       ValueId wanted = EX_VIEW(im, build_const_ints(&im->b, items, (uint32_t)count), count, 1);
       ValueId here = ex_slice(im, f->x, 1, k * step, k * step + places);
-      ValueId equal = ex_eq(im, EX_VIEW(im, here, f->batch, 1, places),
-                            ex_cast(im, wanted, ex_dtype(im, f->x)));
+      wanted = ex_cast(im, wanted, ex_dtype(im, f->x));
+      ValueId equal = ex_eq(im, EX_VIEW(im, here, f->batch, 1, places), wanted);
       all = all ? ex_and(im, all, equal) : equal;
     }
     matches[found++] = all;

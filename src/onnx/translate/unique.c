@@ -88,8 +88,9 @@ static void unique(Import *im, bool sorted, const int outputs[4]) {
   find_equal(im, &u);
   rank_entries(im, &u, sorted);
   ValueId order = result_order(im, &u);
-  const ValueId found[] = {ex_index_select(im, x, axis, order), order, u.rank,
-                           ex_index_select(im, u.count, 0, order)};
+  ValueId entries = ex_index_select(im, x, axis, order),
+          counts = ex_index_select(im, u.count, 0, order),
+          found[] = {entries, order, u.rank, counts};
   for (uint32_t i = 0; i < COUNT_OF(found); i++)
     if (outputs[i] >= 0)
       out(im, (uint32_t)outputs[i], found[i]);
