@@ -58,7 +58,7 @@ static ValueId rewrite(Builder *b, NodeId sum) {
   SymInt channels = value_dim(g, r, 1);
   ValueId weight = build_view(b, node_value(g, product, scale), &channels, 1);
   ValueId bias = build_view(b, node_value(g, sum, shift), &channels, 1);
-  ValueId variance = filled(b, channels, 1), mean = filled(b, channels, 0);
+  ValueId mean = filled(b, channels, 0), variance = filled(b, channels, 1);
   return build(b, OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, A_VAL(node_value(g, product, 1 - scale)),
                A_VAL(weight), A_VAL(bias), A_VAL(mean), A_VAL(variance), A_FLOAT(0), A_FLOAT(0));
 }

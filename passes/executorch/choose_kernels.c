@@ -129,9 +129,9 @@ static ValueId gather_repeated(Builder *b, ValueId x, ValueId index, uint32_t ax
   ValueId begins =
       build(b, OP_ARANGE_START_STEP, A_INT(0), A_INT(matrix[1]), A_INT(along), A_DTYPE(DTYPE_I64));
   SymInt column[] = {lines, 1}, table[] = {lines, picked};
+  once = build_et_view(b, once, table, 2);
   begins = build_et_view(b, begins, column, 2);
-  ValueId at =
-      build(b, OP_ADD_TENSOR, A_VAL(build_et_view(b, once, table, 2)), A_VAL(begins), A_INT(1));
+  ValueId at = build(b, OP_ADD_TENSOR, A_VAL(once), A_VAL(begins), A_INT(1));
   SymInt count = sym_mul(&g->syms, lines, picked);
   return picked_of_rows(b, x, matrix, build_et_view(b, at, &count, 1), y);
 }
