@@ -15,7 +15,7 @@
 #include "passes/pass.h"
 
 enum {
-  ELEMENTS_MIN = 512,        /* about the work that the further calls take */
+  ELEMENTS_MIN = 192,        /* from about 100 on the further calls take less than they save */
   INDEX_BYTES_MAX = 1 << 19, /* of repeated indices: planes are computed in parts beyond, */
   PARTS_MAX = 64,            /* of at most so many */
   ENTRIES_MAX = 1 << 19,     /* windows are one larger */
