@@ -54,23 +54,29 @@ static void watch(void *user, ValueId v, Tensor *t) {
     add_rows(m, t->data, (uint64_t)tensor_numel(t) / m->columns);
 }
 
+/* Runs the next sample, if there is one, and adds to the sums of c; NULL: to none. */
+static Status run_next(DataSet *set, MadeSamples *made, DiagSink *sink, Collection *c,
+                       Arena *sample, bool *more) {
+  const Graph *g = made->g;
+  arena_reset(sample);
+  Tensor *inputs = ARENA_ARRAY(sample, Tensor, g->input_count + 1);
+  TRY(set ? dataset_next(set, sample, inputs, more)
+          : made_samples_next(made, sample, inputs, more, sink));
+  return *more ? interp_watch(g, inputs, g->input_count, sink, c ? watch : NULL, c) : STATUS_OK;
+}
+
 /* Chooses sizes for which the model runs: symbols may have to fit each other where nothing says so,
  * as the length of a mask that is that of the tokens and the cache together. Where no choice is
  * right, the first one stays, and what is wrong with it is reported later. */
 static void fit_sizes(MadeSamples *made, Arena *sample) {
   static const int64_t divisors[] = {1, 4, INT64_MAX};
-  const Graph *g = made->g;
   Status status = STATUS_INVALID;
   DiagSink silent;
   diag_sink_init_silent(&silent);
   for (size_t i = 0; i < COUNT_OF(divisors) && status != STATUS_OK; i++) {
     bool more;
-    arena_reset(sample);
-    Tensor *inputs = ARENA_ARRAY(sample, Tensor, g->input_count + 1);
     made_samples_restart(made, divisors[i]);
-    status = made_samples_next(made, sample, inputs, &more, &silent);
-    if (status == STATUS_OK)
-      status = interp_watch(g, inputs, g->input_count, &silent, NULL, NULL);
+    status = run_next(NULL, made, &silent, NULL, sample, &more);
     made_samples_restart(made, status == STATUS_OK ? divisors[i] : 1);
   }
   diag_sink_release(&silent);
@@ -78,16 +84,9 @@ static void fit_sizes(MadeSamples *made, Arena *sample) {
 
 static Status run_all(DataSet *set, MadeSamples *made, DiagSink *sink, Collection *c,
                       Arena *sample) {
-  const Graph *g = made->g;
-  for (bool more = true;;) {
-    arena_reset(sample);
-    Tensor *inputs = ARENA_ARRAY(sample, Tensor, g->input_count + 1);
-    TRY(set ? dataset_next(set, sample, inputs, &more)
-            : made_samples_next(made, sample, inputs, &more, sink));
-    if (!more)
-      return STATUS_OK;
-    TRY(interp_watch(g, inputs, g->input_count, sink, watch, c));
-  }
+  for (bool more = true; more;)
+    TRY(run_next(set, made, sink, c, sample, &more));
+  return STATUS_OK;
 }
 
 Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet *set,
