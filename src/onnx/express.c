@@ -207,8 +207,8 @@ ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, doub
   return build(&im->b, OP_FULL, A_INTS(dims, rank), number, A_DTYPE(dtype));
 }
 
-ValueId ex_filled(Import *im, DType dtype, const Dims *shape, double value) {
-  return ex_full(im, dtype, shape->d, shape->rank, value);
+ValueId ex_filled(Import *im, DType dtype, Dims shape, double value) {
+  return ex_full(im, dtype, shape.d, shape.rank, value);
 }
 
 ValueId ex_arange(Import *im, SymInt n) {
@@ -246,9 +246,7 @@ SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
   return sym_product(&im->g->syms, dims, count);
 }
 
-ValueId ex_view_as(Import *im, ValueId v, const Dims *shape) {
-  return build_view(&im->b, v, shape->d, shape->rank);
-}
+ValueId ex_view_as(Import *im, ValueId x, Dims shape) { return build_view_as(&im->b, x, shape); }
 
 void ex_set_shape(Import *im, ValueId v, Dims shape) {
   if (import_ok(im))
@@ -351,6 +349,11 @@ ValueId ex_index_select(Import *im, ValueId x, uint32_t axis, ValueId index) {
   return build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(axis), A_VAL(index));
 }
 
+ValueId ex_look_up(Import *im, ValueId vector, ValueId index) {
+  ValueId picked = ex_index_select(im, vector, 0, ex_flat(im, index));
+  return ex_view_as(im, picked, shape_of(im, index));
+}
+
 ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index) {
   return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(dim), A_INT(index));
 }
@@ -377,14 +380,14 @@ ValueId ex_scatter(Import *im, ValueId x, int64_t dim, ValueId index, ValueId so
 
 ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t axis) {
   ValueId parts[] = {a, b};
-  return build(&im->b, OP_CAT, A_VALS(parts, 2), A_INT(axis));
+  return ex_cat(im, parts, 2, axis);
 }
 
 ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank) {
   Dims s = {.rank = rank};
   for (uint32_t i = 0; i < rank; i++)
     s.d[i] = i == axis ? ex_dim(im, vector, 0) : 1;
-  return ex_view_as(im, vector, &s);
+  return ex_view_as(im, vector, s);
 }
 
 ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
@@ -432,8 +435,7 @@ ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
   Dims s = shape_of(im, indices);
   bool only = s.d[s.rank - 1] == 1;
   s.rank--;
-  return only ? ex_view_as(im, indices, &s)
-              : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
+  return only ? ex_view_as(im, indices, s) : ex_pick(im, indices, s.rank, k);
 }
 
 ValueId ex_floor_mod(Import *im, ValueId a, ValueId b) {

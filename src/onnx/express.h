@@ -106,7 +106,7 @@ SymInt ex_dim(const Import *im, ValueId x, uint32_t i);
 int64_t ex_fixed(Import *im, ValueId x, uint32_t i);
 DType ex_dtype(const Import *im, ValueId x); /* DTYPE_F32 after a failure */
 ValueId ex_view(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
-ValueId ex_view_as(Import *im, ValueId x, const Dims *shape);
+ValueId ex_view_as(Import *im, ValueId x, Dims shape);
 /* Gives v other dims than its node found: those of a state that grows in a loop. */
 void ex_set_shape(Import *im, ValueId v, Dims shape);
 ValueId ex_scalar(Import *im, ValueId x); /* a tensor of one element as a 0-d one */
@@ -148,6 +148,8 @@ ValueId ex_pad(Import *im, ValueId x, uint32_t from_last, SymInt before, SymInt 
 ValueId ex_flip(Import *im, ValueId x, uint32_t dim);
 /* Picks entries of one dim by a 1-D index without negative entries. */
 ValueId ex_index_select(Import *im, ValueId x, uint32_t dim, ValueId index);
+/* Picks entries of a vector by an index of any rank, whose shape the result has. */
+ValueId ex_look_up(Import *im, ValueId vector, ValueId index);
 /* Reads and writes by an index of the same rank. */
 ValueId ex_gather(Import *im, ValueId x, int64_t dim, ValueId index);
 ValueId ex_scatter(Import *im, ValueId x, int64_t dim, ValueId index, ValueId source);
@@ -164,7 +166,7 @@ ValueId ex_component(Import *im, ValueId indices, uint32_t k);
 
 /* A tensor of this shape filled with a number. */
 ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, double value);
-ValueId ex_filled(Import *im, DType dtype, const Dims *shape, double value);
+ValueId ex_filled(Import *im, DType dtype, Dims shape, double value);
 /* 0, 1, …, n - 1 as i64. */
 ValueId ex_arange(Import *im, SymInt n);
 /* A size as a 0-d i64 tensor. */

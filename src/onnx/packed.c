@@ -159,10 +159,9 @@ ValueId decode_small_float(Import *im, ValueId v, int32_t onnx_dtype) {
   int64_t count = (int64_t)1 << t->bits;
   for (unsigned code = 0; code < (unsigned)count; code++)
     values[code] = small_float(t, code);
-  Dims shape = shape_of(im, v);
   if (value_dtype(im->g, v) != DTYPE_U8)
     v = build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(v), A_DTYPE(DTYPE_U8));
-  ValueId codes = ex_cast(im, ex_flat(im, v), DTYPE_I64),
+  ValueId codes = ex_cast(im, v, DTYPE_I64),
           table = build_const(&im->b, DTYPE_F32, 1, &count, values);
-  return ex_view_as(im, ex_index_select(im, table, 0, codes), &shape);
+  return ex_look_up(im, table, codes);
 }

@@ -152,8 +152,8 @@ static Status compare(Import *im) {
     return STATUS_UNSUPPORTED;
   memcpy(row.d + 1, s.d, s.rank * sizeof *s.d);
   im->b.fold = NULL; /* it would take the elements for known */
-  ValueId at = deviation(im), y = ex_index_select(im, ex_view_as(im, values[0], &row), 0, at);
-  values[0] = ex_view_as(im, y, &s);
+  ValueId at = deviation(im), y = ex_index_select(im, ex_view_as(im, values[0], row), 0, at);
+  values[0] = ex_view_as(im, y, s);
   TRY(im->b.status);
   graph_set_outputs(g, values, count, names);
   return STATUS_OK;

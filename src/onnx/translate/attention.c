@@ -160,7 +160,7 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
     ValueId left = ex_unsqueeze(im, real, 4), right = ex_unsqueeze(im, imaginary, 4),
             both = ex_cat2(im, left, right, 4);
     s.d[3] = size;
-    ValueId rotated = ex_view_as(im, both, &s);
+    ValueId rotated = ex_view_as(im, both, s);
     return size == whole ? rotated : ex_cat2(im, rotated, ex_slice(im, x, 3, size, whole), 3);
   }
   ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
@@ -199,8 +199,7 @@ static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
   ValueId y = rotary_apply(im, four, cosines, sines, size, interleaved);
-  Dims s = shape_of(im, x);
-  out(im, 0, ex_view_as(im, y, &s));
+  out(im, 0, ex_view_as(im, y, shape_of(im, x)));
 }
 
 void translate_rotary_embedding(Import *im) {

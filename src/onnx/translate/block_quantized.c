@@ -35,7 +35,7 @@ ValueId blocks_codes(Import *im, ValueId packed, int64_t bits) {
   for (uint32_t i = 0; i < count; i++)
     parts[i] = ex_unsqueeze(im, parts[i], s.rank);
   s.d[s.rank - 1] = sym_mul(&im->g->syms, s.d[s.rank - 1], count);
-  return ex_view_as(im, ex_cat(im, parts, count, s.rank), &s);
+  return ex_view_as(im, ex_cat(im, parts, count, s.rank), s);
 }
 
 /* Known ones are a constant, also where folding would not make one that is so large: backends ask
@@ -119,9 +119,9 @@ static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
     return x;
   s.d[s.rank - 1] = padded / parts;
   s.d[s.rank++] = parts;
-  ValueId y = ex_move_dim(im, ex_view_as(im, x, &s), s.rank - 1, s.rank - 2);
+  ValueId y = ex_move_dim(im, ex_view_as(im, x, s), s.rank - 1, s.rank - 2);
   s.d[--s.rank - 1] = padded;
-  return ex_view_as(im, y, &s);
+  return ex_view_as(im, y, s);
 }
 
 /* scales or zero points for the elements of [N, parts, blocks, bytes]. */
@@ -425,5 +425,5 @@ void translate_gather_block_quantized(Import *im) {
   y = ex_mul(im, y, EX_VIEW(im, factor, count, t.blocks, 1));
   y = ex_cast(im, ex_slice(im, EX_VIEW(im, y, count, all), 1, 0, t.columns), dtype);
   at.d[at.rank++] = t.columns;
-  out(im, 0, ex_view_as(im, y, &at));
+  out(im, 0, ex_view_as(im, y, at));
 }

@@ -111,14 +111,14 @@ void translate_col2im(Import *im) {
   SymInt channels = channel_count(im, s.d[1], block_elements),
          elements = sym_floordiv(t, s.d[1], channels), size = shape_product(im, c.image, c.dims);
   Dims flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
-       row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
-  ValueId index = ex_view_as(im, places(im, &c, elements, s.d[2], size), &row);
+       target = {2, {flat.d[0], sym_add(t, size, 1)}};
+  ValueId index = EX_VIEW(im, places(im, &c, elements, s.d[2], size), 1, flat.d[1]);
   index = ex_expand(im, index, flat.d, 2);
-  ValueId columns = ex_view_as(im, x, &flat);
-  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, ex_dtype(im, x), &target, 0)),
+  ValueId columns = ex_view_as(im, x, flat);
+  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, ex_dtype(im, x), target, 0)),
                     A_INT(1), A_VAL(index), A_VAL(columns));
   Dims to = {2, {s.d[0], channels}};
   for (uint32_t i = 0; i < c.dims; i++)
     to.d[to.rank++] = c.image[i];
-  out(im, 0, ex_view_as(im, ex_slice(im, y, 1, 0, size), &to));
+  out(im, 0, ex_view_as(im, ex_slice(im, y, 1, 0, size), to));
 }

@@ -242,11 +242,10 @@ static void level_ranks(Import *im, const Pairs *pairs, NodeId middle) {
   for (uint32_t i = 0; i < pairs->count && import_ok(im); i++) {
     ValueId a = pairs->values[0][i], b = pairs->values[1][i];
     uint32_t low = value_rank(im->g, a) < value_rank(im->g, b) ? 0 : 1;
-    Dims shape = shape_of(im, low ? a : b);
     if (!same_but_rank(im, a, b))
       continue;
     im->b.before = low ? 0 : middle;
-    pairs->values[low][i] = ex_view_as(im, low ? b : a, &shape);
+    pairs->values[low][i] = ex_view_as(im, low ? b : a, shape_of(im, low ? a : b));
     im->b.before = 0;
   }
 }

@@ -32,7 +32,7 @@ void translate_constant_of_shape(Import *im) {
   if (dtype_in(dtype, DTS_INT) && one_int(im, value, &whole))
     out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole), A_DTYPE(dtype)));
   else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && one_double(im, value, &number))
-    out(im, 0, ex_filled(im, dtype, &s, number));
+    out(im, 0, ex_filled(im, dtype, s, number));
   else
     out(im, 0, build_expand(&im->b, value, s.d, s.rank));
 }
@@ -190,7 +190,7 @@ void translate_one_hot(Import *im) {
   to.rank = s.rank + 1;
   for (uint32_t i = 0, k = 0; i < to.rank; i++)
     to.d[i] = i == axis ? 1 : s.d[k++];
-  ValueId index = ex_view_as(im, ex_wrap_index(im, indices, depth), &to);
+  ValueId index = ex_view_as(im, ex_wrap_index(im, indices, depth), to);
   ValueId hit = ex_eq(im, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
   ValueId off = ex_element(im, values, 0);
   out(im, 0, ex_where(im, hit, ex_element(im, values, 1), off));

@@ -82,9 +82,8 @@ static ValueId subtracted(Import *im, ValueId rest, ValueId factor, ValueId top)
 
 /* One step: *m becomes the rest [batch, n - 1, n - 1], *det takes the pivot with its sign. */
 static void eliminate(Import *im, ValueId *m, ValueId *det) {
-  Dims s = shape_of(im, *m), vector = {1, {s.d[0]}};
   DType dtype = ex_dtype(im, *m);
-  SymInt n = s.d[1];
+  SymInt n = ex_dim(im, *m, 1);
   Pivot p = take_pivot(im, *m, n);
   ValueId pivot = ex_slice(im, p.top, 2, 0, 1), zero = ex_is(im, pivot, 0),
           one = build_scalar(&im->b, dtype, 1), divisor = ex_where(im, zero, one, pivot),
@@ -94,7 +93,7 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
   ValueId odd = ex_floor_mod(im, p.at, ex_size(im, 2));
   ValueId sign = ex_times(im, ex_cast(im, odd, dtype), -2);
   sign = ex_plus(im, sign, 1);
-  ValueId share = ex_view_as(im, ex_mul(im, pivot, sign), &vector);
+  ValueId share = ex_flat(im, ex_mul(im, pivot, sign));
   *det = *det ? ex_mul(im, *det, share) : share;
 }
 
@@ -109,7 +108,7 @@ void translate_det(Import *im) {
   for (SymInt left = n; left > 3 && import_ok(im); left--)
     eliminate(im, &m, &det);
   ValueId last = small_det(im, m, n < 3 ? n : 3);
-  out(im, 0, ex_view_as(im, det ? ex_mul(im, det, last) : last, &to));
+  out(im, 0, ex_view_as(im, det ? ex_mul(im, det, last) : last, to));
 }
 
 /* A step leads the first column to 1 in the pivot's row, 0 elsewhere, and leaves it out. The rows
@@ -120,7 +119,6 @@ void translate_inverse(Import *im) {
   SymInt n = square_size(im, x);
   if (!import_ok(im))
     return;
-  Dims s = shape_of(im, x);
   ValueId m = as_batch(im, ex_widen(im, x), n), rows = ex_arange(im, n),
           one = ex_eq(im, EX_VIEW(im, rows, n, 1), rows);
   one = EX_VIEW(im, ex_cast(im, one, ex_dtype(im, m)), 1, n, n);
@@ -132,5 +130,5 @@ void translate_inverse(Import *im) {
     m = n > 1 ? ex_cat2(im, subtracted(im, p.rest, ex_slice(im, p.rest, 2, 0, 1), top), top, 1)
               : top;
   }
-  out(im, 0, ex_cast(im, ex_view_as(im, m, &s), ex_dtype(im, x)));
+  out(im, 0, ex_cast(im, ex_view_as(im, m, shape_of(im, x)), ex_dtype(im, x)));
 }

@@ -160,8 +160,8 @@ static void never_none(Import *im, ValueId *boxes, ValueId *scores) {
     return;
   const Dims box = {.d = {ex_dim(im, *boxes, 0), 1, 4}, .rank = 3},
              score = {.d = {ex_dim(im, *scores, 0), ex_dim(im, *scores, 1), 1}, .rank = 3};
-  *boxes = ex_cat2(im, *boxes, ex_filled(im, ex_dtype(im, *boxes), &box, 0), 1);
-  *scores = ex_cat2(im, *scores, ex_filled(im, ex_dtype(im, *scores), &score, -INFINITY), 2);
+  *boxes = ex_cat2(im, *boxes, ex_filled(im, ex_dtype(im, *boxes), box, 0), 1);
+  *scores = ex_cat2(im, *scores, ex_filled(im, ex_dtype(im, *scores), score, -INFINITY), 2);
 }
 
 /* Keeps the boxes with a score above `least`, of whatever batch and class; also those with a NaN,
@@ -256,8 +256,8 @@ static void nms_step(Import *im, const Nms *nms, Boxes *boxes, ValueId *score, V
 static Selected nms_loop(Import *im, const Nms *nms, Boxes boxes) {
   const Dims none = {.d = {0, boxes.groups}, .rank = 2};
   SymInt rows = sym_symbol(&im->g->syms, SV(""), 0, nms->steps, true);
-  ValueId scores = ex_filled(im, ex_dtype(im, boxes.live), &none, 0),
-          numbers = ex_filled(im, DTYPE_I64, &none, 0), states[] = {boxes.live, scores, numbers};
+  ValueId scores = ex_filled(im, ex_dtype(im, boxes.live), none, 0),
+          numbers = ex_filled(im, DTYPE_I64, none, 0), states[] = {boxes.live, scores, numbers};
   ValueId number = build(&im->b, OP_LOOP, nms->trip, A_OPT(0), A_VALS(states, COUNT_OF(states)));
   if (!import_ok(im))
     return (Selected){0};

@@ -126,7 +126,7 @@ static ValueId ordered(Import *im, const Term *t, const uint8_t *labels, uint32_
     if (at >= 0)
       perm[used++] = at;
   }
-  return ex_view_as(im, ex_permute(im, t->value, perm), &to);
+  return ex_view_as(im, ex_permute(im, t->value, perm), to);
 }
 
 /* --- joining two terms --- */
@@ -203,8 +203,7 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   }
   ValueId x = as_matrices(im, e, a, &g, g.left, g.left_count, g.sum, g.sum_count),
           y = as_matrices(im, e, b, &g, g.sum, g.sum_count, g.right, g.right_count);
-  Dims to = shape_by(e, result.labels, result.rank);
-  result.value = ex_view_as(im, ex_bmm(im, x, y), &to);
+  result.value = ex_view_as(im, ex_bmm(im, x, y), shape_by(e, result.labels, result.rank));
   *a = result;
 }
 

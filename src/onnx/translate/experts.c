@@ -288,7 +288,6 @@ static bool begin(Import *im, Experts *e) {
 static void finish(Import *im, Experts *e, ValueId values, bool among) {
   ValueId x = in_required(im, 0), scores = in_required(im, 1);
   DType dtype = ex_dtype(im, x);
-  Dims shape = shape_of(im, x);
   read_fusion(im, e);
   int64_t hidden = ex_fixed(im, e->x, 1), inner = e->second.columns,
           first = e->fusion == NOT_FUSED ? inner : 2 * inner;
@@ -303,7 +302,7 @@ static void finish(Import *im, Experts *e, ValueId values, bool among) {
   e->share = ex_cast(im, shares(im, scores, values, e->count, among), ex_dtype(im, e->x));
   bool branches = leaves_out(im, e, attr_int(im, "k", 1));
   ValueId y = ex_cast(im, branches ? chosen_experts(im, e) : all_experts(im, e), dtype);
-  out(im, 0, ex_view_as(im, y, &shape));
+  out(im, 0, ex_view_as(im, y, shape_of(im, x)));
 }
 
 void translate_moe(Import *im) {

@@ -125,7 +125,7 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   ValueId y = ex_mm(im, flat, matrix(im, &f));
   dims.d[rank - 2] = f.out;
   dims.d[rank - 1] = f.out_parts;
-  y = ex_move_dim(im, ex_view_as(im, y, &dims), rank - 2, axis);
+  y = ex_move_dim(im, ex_view_as(im, y, dims), rank - 2, axis);
   return ex_cast(im, y, ex_dtype(im, x));
 }
 

@@ -184,9 +184,8 @@ void translate_bias_softmax(Import *im) {
   uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", 1), rank);
   if (ex_rank(im, bias) != rank)
     import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, ex_rank(im, bias));
-  Dims s = shape_of(im, x);
   ValueId rows = ex_rows(im, ex_add(im, x, bias), axis);
-  out(im, 0, ex_view_as(im, ex_softmax(im, rows, 1), &s));
+  out(im, 0, ex_view_as(im, ex_softmax(im, rows, 1), shape_of(im, x)));
 }
 
 /* --- without a product --- */

@@ -63,7 +63,7 @@ void translate_gather(Import *im) {
     y = ex_pick(im, x, axis, values.at[0]);
   else
     y = index_axis(im, x, axis, ex_flat(im, index));
-  out(im, 0, ex_view_as(im, y, &to));
+  out(im, 0, ex_view_as(im, y, to));
 }
 
 void translate_gather_elements(Import *im) {
@@ -106,8 +106,8 @@ static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Dims *fro
   for (uint32_t i = tuple; i < from->rank; i++)
     to.d[to.rank++] = rows.d[rows.rank++] = from->d[i];
   ValueId y =
-      gather_known(im, ex_view_as(im, x, &rows), 0, (Ints){places, values.count / tuple}, false);
-  out(im, 0, ex_view_as(im, y, &to));
+      gather_known(im, ex_view_as(im, x, rows), 0, (Ints){places, values.count / tuple}, false);
+  out(im, 0, ex_view_as(im, y, to));
   return true;
 }
 

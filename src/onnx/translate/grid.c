@@ -38,9 +38,9 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
   DType dtype = ex_dtype(im, g->grid);
   SymInt size = g->image.d[2 + dim];
   uint32_t last = g->points.rank - 1;
-  Dims flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
   ValueId c = ex_pick(im, g->grid, last, (int64_t)g->dims - 1 - dim);
-  c = ex_plus(im, ex_view_as(im, c, &flat), 1);
+  c = EX_VIEW(im, c, g->points.d[0], shape_product(im, g->points.d + 1, last - 1));
+  c = ex_plus(im, c, 1);
   if (g->corners) {
     ValueId last_place = size_as(im, size, -1, dtype);
     c = ex_mul(im, ex_times(im, c, 0.5), last_place);
@@ -77,19 +77,17 @@ static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId
 /* Elements of x at the neighbour, times its weight: [N, C, points]. */
 static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
   const Dims *s = &g->image;
-  Dims flat = {3, {s->d[0], s->d[1], shape_product(im, s->d + 2, g->dims)}},
-       row = shape_of(im, n->index);
-  row = (Dims){3, {row.d[0], 1, row.d[1]}};
-  Dims all = {3, {row.d[0], s->d[1], row.d[2]}};
-  ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
-  index = ex_expand(im, index, all.d, 3);
+  Dims row = {3, {ex_dim(im, n->index, 0), 1, ex_dim(im, n->index, 1)}};
+  ValueId x = EX_VIEW(im, g->x, s->d[0], s->d[1], shape_product(im, s->d + 2, g->dims)),
+          index = ex_view_as(im, n->index, row);
+  index = EX_EXPAND(im, index, row.d[0], s->d[1], row.d[2]);
   ValueId y = ex_gather(im, x, 2, index);
   if (n->weight)
-    y = ex_mul(im, y, ex_view_as(im, n->weight, &row));
+    y = ex_mul(im, y, ex_view_as(im, n->weight, row));
   if (g->padding != GRID_ZEROS)
     return y;
   ValueId zero = build_scalar(&im->b, ex_dtype(im, g->x), 0);
-  return ex_where(im, ex_view_as(im, n->inside, &row), y, zero);
+  return ex_where(im, ex_view_as(im, n->inside, row), y, zero);
 }
 
 /* Sum over the 2^dims corners around each point, or the nearest one. */
@@ -114,7 +112,7 @@ static void sample_volume(Import *im, const Grid *g) {
   Dims to = {2, {g->image.d[0], g->image.d[1]}};
   for (uint32_t i = 1; i + 1 < g->points.rank; i++)
     to.d[to.rank++] = g->points.d[i];
-  out(im, 0, ex_view_as(im, y, &to));
+  out(im, 0, ex_view_as(im, y, to));
 }
 
 void translate_grid_sample(Import *im) {
@@ -183,9 +181,9 @@ void translate_affine_grid(Import *im) {
     uint32_t axis = dims - 1 - i; /* x, the last dim, comes first */
     ValueId at = ex_along_axis(im, cell_positions(im, space.d[axis], corners), axis, dims);
     at = ex_expand(im, at, space.d, dims);
-    parts[i] = ex_cast(im, ex_view_as(im, at, &column), dtype);
+    parts[i] = ex_cast(im, ex_view_as(im, at, column), dtype);
   }
-  parts[dims] = ex_filled(im, dtype, &column, 1);
+  parts[dims] = ex_filled(im, dtype, column, 1);
   ValueId base = build(&im->b, OP_CAT, A_VALS(parts, dims + 1), A_INT(2));
   SymInt all[] = {ex_dim(im, theta, 0), cells, dims + 1};
   base = ex_expand(im, base, all, 3);
@@ -194,5 +192,5 @@ void translate_affine_grid(Import *im) {
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];
   to.d[to.rank++] = dims;
-  out(im, 0, ex_view_as(im, ex_bmm(im, base, transposed), &to));
+  out(im, 0, ex_view_as(im, ex_bmm(im, base, transposed), to));
 }

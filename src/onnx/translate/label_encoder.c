@@ -136,8 +136,7 @@ static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, Valu
   ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
                   : e->values.real  ? real_constant(e, rows, count)
                                     : whole_constant(e, rows, count);
-  Dims shape = shape_of(im, at);
-  ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &shape);
+  ValueId y = ex_look_up(im, table, at);
   if (labels)
     out_labels(im, y, labels);
   else
@@ -227,7 +226,7 @@ static void by_comparison(const Encoder *e, ValueId x) {
   if (!import_ok(im))
     return;
   column.d[column.rank - 1] = 1;
-  equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, &column, 0.5), column.rank - 1);
+  equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, column, 0.5), column.rank - 1);
   look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
 }
 

@@ -33,7 +33,7 @@ static ValueId collected(Import *im, const Collected *c, uint32_t i) {
   if (!out_declared_dims(im, i, &dims) || !out_declared_dtype(im, i, &dtype))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "the loop has no steps, and output %u no declared shape", i);
-  return ex_filled(im, dtype, &dims, 0);
+  return ex_filled(im, dtype, dims, 0);
 }
 
 /* Do these steps of the body make few enough nodes to be unrolled? */
@@ -142,7 +142,7 @@ static ValueId loop_no_rows(Import *im, const Loop *loop, uint32_t i) {
   if (!fine)
     return collected(im, &none, i);
   dims.d[0] = 0;
-  return ex_filled(im, dtype, &dims, 0);
+  return ex_filled(im, dtype, dims, 0);
 }
 
 static void loop_outputs(Import *im, const Loop *loop, const Binding *states, Collected *scans) {

@@ -19,11 +19,8 @@ static Loss read_labels(Import *im, ValueId scores) {
     ignored = build(&im->b, OP_EQ_SCALAR, A_VAL(loss.labels), A_INT(ignore));
     loss.labels = ex_where(im, ignored, ex_number(im, loss.labels, 0), loss.labels);
   }
-  if (classes) {
-    Dims s = shape_of(im, loss.labels);
-    ValueId rows = ex_index_select(im, classes, 0, ex_flat(im, loss.labels));
-    loss.weights = ex_view_as(im, rows, &s);
-  }
+  if (classes)
+    loss.weights = ex_look_up(im, classes, loss.labels);
   if (ignored) {
     ValueId weights = loss.weights ? loss.weights : ex_number(im, scores, 1);
     loss.weights = ex_where(im, ignored, ex_number(im, scores, 0), weights);
@@ -40,8 +37,7 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
   ValueId chosen = ex_gather(im, log_scores, 1, index);
-  Dims s = shape_of(im, loss.labels);
-  ValueId sample = ex_view_as(im, chosen, &s);
+  ValueId sample = ex_view_as(im, chosen, shape_of(im, loss.labels));
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;
   if (reduction == NONE)

@@ -102,9 +102,8 @@ void translate_ngram_repeat_block(Import *im) {
   ValueId next = ex_cast(im, ex_slice(im, ids, 1, size - 1, length), DTYPE_I64),
           hits = found ? ex_cast(im, found, DTYPE_F32)
                        : ex_full(im, DTYPE_F32, shape_of(im, next).d, 2, 1);
-  const Dims all = shape_of(im, scores);
-  ValueId counts = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, DTYPE_F32, &all, 0)), A_INT(1),
-                         A_VAL(next), A_VAL(hits));
+  ValueId none = ex_filled(im, DTYPE_F32, shape_of(im, scores), 0),
+          counts = build(&im->b, OP_SCATTER_ADD, A_VAL(none), A_INT(1), A_VAL(next), A_VAL(hits));
   ValueId never = ex_number(im, scores, -INFINITY);
   out(im, 0, ex_where(im, ex_with(im, OP_GT_TENSOR, counts, 0), never, scores));
 }

@@ -166,9 +166,9 @@ void translate_depth_and_space(Import *im) {
     split = (Dims){6, {s.d[0], b, b, channels, s.d[2], s.d[3]}};
     joined = (Dims){4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
   }
-  ValueId y = ex_view_as(im, x, &split);
+  ValueId y = ex_view_as(im, x, split);
   y = to_depth ? EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4) : EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
-  out(im, 0, ex_view_as(im, y, &joined));
+  out(im, 0, ex_view_as(im, y, joined));
 }
 
 /* --- Trilu --- */

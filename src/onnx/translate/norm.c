@@ -213,7 +213,7 @@ void translate_lrn(Import *im) {
   int64_t before = (size - 1) / 2, after = size - 1 - before;
   ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(ex_pad(im, plane, 1, before, after)),
                        A_INTS(((SymInt[]){size, 1}), 2), A_INTS(((SymInt[]){1, 1}), 2));
-  ValueId factor = ex_number(im, x, alpha), scaled = ex_mul(im, ex_view_as(im, mean, &s), factor);
+  ValueId factor = ex_number(im, x, alpha), scaled = ex_mul(im, ex_view_as(im, mean, s), factor);
   ValueId power = ex_pow(im, ex_add(im, scaled, ex_number(im, x, bias)), beta);
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
 }

@@ -59,8 +59,7 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   if (one_double(im, p->value, &number) &&
       (dtype_is_float(dtype) || sym_from_float(trunc(number), &fill)))
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(fill));
-  Dims s = shape_of(im, x);
-  ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
+  ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, shape_of(im, x), 1), p, A_INT(0));
   ValueId y = pad_nd(im, x, p, zero_arg(dtype));
   return ex_where(im, inside, y, ex_scalar(im, p->value));
 }
@@ -84,9 +83,9 @@ static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) 
     flat.d[flat.rank++] = s.d[i];
     to.d[i] = sym_add(t, s.d[i], sym_add(t, pair[0], pair[1]));
   }
-  ValueId y = ex_view_as(im, x, &flat);
+  ValueId y = ex_view_as(im, x, flat);
   y = build(&im->b, ops[p->mode == PAD_EDGE][dims - 1], A_VAL(y), A_INTS(list, 2 * dims));
-  return ex_view_as(im, y, &to);
+  return ex_view_as(im, y, to);
 }
 
 /* --- by index --- */

@@ -22,7 +22,7 @@ static ValueId placed(Import *im, ValueId a, ValueId b) {
                        own, rank);
   for (to.rank = 0; to.rank < rank - axis; to.rank++)
     to.d[to.rank] = to.rank < own ? ex_dim(im, b, to.rank) : 1;
-  return ex_view_as(im, b, &to);
+  return ex_view_as(im, b, to);
 }
 
 /* Both operands present and of one type. */

@@ -52,7 +52,7 @@ void translate_qlinear_softmax(Import *im) {
   bool one_axis = attr_int_required(im, "opset") >= 13;
   ValueId y = one_axis ? ex_softmax(im, x, axis) : ex_softmax(im, ex_rows(im, x, axis), 1);
   ValueId scale = inverse_of_whole(im, in_required(im, 3)), model = in_required(im, 0);
-  out(im, 0, quantized_from(im, ex_view_as(im, y, &s), scale, in(im, 4), ex_dtype(im, model)));
+  out(im, 0, quantized_from(im, ex_view_as(im, y, s), scale, in(im, 4), ex_dtype(im, model)));
 }
 
 void translate_qlinear_concat(Import *im) {

@@ -58,14 +58,13 @@ void translate_multinomial(Import *im) {
     import_fail(im, DIAG_ATTR_VALUE,
                 "Multinomial takes a matrix, a positive sample_size and an int32 or int64 dtype");
   DType kind = ex_dtype(im, x);
-  ValueId share = build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false));
+  ValueId share = ex_softmax(im, x, 1);
   share = build(&im->b, OP_CUMSUM, A_VAL(share), A_INT(1), A_DTYPE(kind));
   /* All but the last class: the last one takes what rounding leaves. */
   share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
-  Dims number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
-  row = (Dims){3, {row.d[0], 1, row.d[1]}};
+  Dims number = {3, {s.d[0], samples, 1}};
   ValueId drawn = random_numbers(im, OP_RAND, &number, kind),
-          passed = ex_le(im, ex_view_as(im, share, &row), drawn);
+          passed = ex_le(im, ex_unsqueeze(im, share, 1), drawn);
   ValueId index = ex_sum(im, ex_cast(im, passed, DTYPE_I64), 2, false);
   out(im, 0, ex_cast(im, index, dtype));
 }
@@ -108,12 +107,11 @@ static void dropout_training(Import *im, ValueId x) {
 
 void translate_dropout(Import *im) {
   ValueId x = in_required(im, 0);
-  Dims s = shape_of(im, x);
   if (!at_inference(im)) {
     dropout_training(im, x);
     return;
   }
   out(im, 0, x);
   if (out_wanted(im, 1))
-    out(im, 1, ex_filled(im, im->opset < 10 ? ex_dtype(im, x) : DTYPE_BOOL, &s, 1));
+    out(im, 1, ex_filled(im, im->opset < 10 ? ex_dtype(im, x) : DTYPE_BOOL, shape_of(im, x), 1));
 }

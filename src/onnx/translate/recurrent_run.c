@@ -59,9 +59,8 @@ static void run(Import *im, Steps *s) {
     values[i] =
         s->states[i] ? s->states[i] : ex_full(im, rnn->dtype, shape.d + 1, shape.rank - 1, 0);
   }
-  Dims none = collected_shape(s->part, 0);
   if (s->collects)
-    values[states] = ex_filled(im, rnn->dtype, &none, 0);
+    values[states] = ex_filled(im, rnn->dtype, collected_shape(s->part, 0), 0);
   ValueId first = build(&im->b, OP_LOOP, A_INT(rnn->length), A_OPT(0), A_VALS(values, count));
   if (!import_ok(im))
     return;

@@ -120,8 +120,7 @@ static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
   ValueId shift = ex_where(im, infinite, zero, peak);
   ValueId e = ex_unary(im, OP_EXP, ex_sub(im, x, shift));
   ValueId y = ex_unary(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, e, set, r->keep));
-  Dims s = reduced_shape(r, set);
-  y = ex_add(im, y, ex_view_as(im, shift, &s));
+  y = ex_add(im, y, ex_view_as(im, shift, reduced_shape(r, set)));
   return ex_cast(im, y, r->dtype);
 }
 

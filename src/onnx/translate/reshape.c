@@ -65,7 +65,7 @@ void translate_reshape(Import *im) {
   }
   if (import_ok(im) && known)
     resolve_reshape(im, &from, attr_flag(im, "allowzero", false), &to);
-  out(im, 0, ex_view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, to));
 }
 
 /* Everything before axis is one dim, everything from it on the other. */
@@ -84,7 +84,7 @@ static void declared_view(Import *im, ValueId x) {
   Dims to = {0};
   if (!out_declared_dims(im, 0, &to))
     fail_not_known(im, 1, "the list of axes");
-  out(im, 0, ex_view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, to));
 }
 
 void translate_squeeze(Import *im) {
@@ -105,7 +105,7 @@ void translate_squeeze(Import *im) {
     if (!drop)
       to.d[to.rank++] = from.d[i];
   }
-  out(im, 0, ex_view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, to));
 }
 
 void translate_unsqueeze(Import *im) {
@@ -132,7 +132,7 @@ void translate_unsqueeze(Import *im) {
   }
   for (uint32_t i = 0, k = 0; i < to.rank && import_ok(im); i++)
     to.d[i] = set >> i & 1 ? 1 : from.d[k++];
-  out(im, 0, ex_view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, to));
 }
 
 /* --- Dims, Size --- */

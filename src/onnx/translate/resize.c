@@ -284,12 +284,12 @@ static bool resize_kernel(Import *im, const Resize *r) {
     image = (Dims){4, {r->in.d[0], r->in.d[1], 1, r->in.d[2]}};
     size[0] = 1;
   }
-  ValueId y = ex_view_as(im, r->x, &image);
+  ValueId y = ex_view_as(im, r->x, image);
   bool quantized = r->how.mode == RESAMPLE_LINEAR && is_quantized(im, r->x);
   Quantization q = {0};
   if (quantized) {
     q = quantization_of(im->g, value_def(im->g, r->x));
-    y = ex_view_as(im, build_dequantize(&im->b, r->x, &q), &image);
+    y = ex_view_as(im, build_dequantize(&im->b, r->x, &q), image);
   }
   if (r->how.mode == RESAMPLE_NEAREST)
     y = build(&im->b, OP_UPSAMPLE_NEAREST2D_VEC, A_VAL(y), A_INTS(size, 2), A_NONE);
@@ -298,7 +298,7 @@ static bool resize_kernel(Import *im, const Resize *r) {
               A_BOOL(r->how.coordinates == COORD_ALIGN_CORNERS), A_NONE);
   if (quantized)
     y = codes_towards_zero(im, y, &q);
-  out(im, 0, ex_view_as(im, y, &r->out));
+  out(im, 0, ex_view_as(im, y, r->out));
   return true;
 }
 

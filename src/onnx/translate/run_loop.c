@@ -191,12 +191,10 @@ static void begin_typed(Attempt *a, uint32_t k) {
   Carried *s = &a->states[k];
   ValueId given = a->loop->states[k].value;
   const Type *t = type_get(a->im->g, s->row);
-  Dims shape = {.rank = t->rank};
-  DType dtype = (DType)t->dtype;
-  bool same = are_one_element(value_type(a->im->g, given), t);
-  for (uint32_t i = 0; i < t->rank; i++)
-    shape.d[i] = t->dims[i];
-  s->init = same ? ex_view_as(a->im, given, &shape) : ex_filled(a->im, dtype, &shape, 0);
+  Dims shape = dims_make(t->dims, t->rank);
+  s->init = are_one_element(value_type(a->im->g, given), t)
+                ? ex_view_as(a->im, given, shape)
+                : ex_filled(a->im, (DType)t->dtype, shape, 0);
 }
 
 /* --- one attempt --- */

@@ -100,18 +100,18 @@ static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, Value
 /* Rows of the dims that a tuple names, by the number of the row. */
 static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
                           const Dims *tuples, OpId op) {
-  Dims s = shape_of(im, x), row = {1, {tuples->d[0]}};
+  Dims s = shape_of(im, x);
   Dims rows = {2, {tuples->d[0], shape_product(im, s.d + tuple, s.rank - tuple)}};
   ValueId number = 0;
   for (uint32_t k = 0; k < tuple && import_ok(im); k++) {
     ValueId at = ex_wrap_index(im, ex_component(im, indices, k), s.d[k]);
     number = number ? ex_add(im, ex_mul(im, number, ex_size(im, s.d[k])), at) : at;
   }
-  number = ex_along_axis(im, ex_view_as(im, number, &row), 0, 2);
-  updates = ex_view_as(im, updates, &rows);
+  number = ex_along_axis(im, ex_flat(im, number), 0, 2);
+  updates = ex_view_as(im, updates, rows);
   ValueId index = ex_expand(im, number, rows.d, rows.rank),
           y = scatter_sorted(im, ex_rows(im, x, tuple), 0, index, updates, op);
-  return ex_view_as(im, y, &s);
+  return ex_view_as(im, y, s);
 }
 
 /* One tuple after the other: they may name the same element. */
@@ -125,8 +125,8 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
     return 0;
   for (uint32_t i = at.rank - 1; i < from.rank; i++)
     rows.d[rows.rank++] = from.d[i];
-  indices = ex_view_as(im, indices, &tuples);
-  updates = ex_view_as(im, updates, &rows);
+  indices = ex_view_as(im, indices, tuples);
+  updates = ex_view_as(im, updates, rows);
   for (int64_t i = 0; i < tuples.d[0] && import_ok(im); i++) {
     ValueId one = ex_slice(im, indices, 0, i, i + 1), update = ex_slice(im, updates, 0, i, i + 1);
     ValueId list[MAX_RANK] = {0};

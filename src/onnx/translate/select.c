@@ -33,7 +33,7 @@ void translate_hardmax(Import *im) {
   ValueId at = arg_extreme(im, OP_ARGMAX, y, axis, true, false),
           hit = ex_eq(
               im, ex_along_axis(im, ex_arange(im, ex_dim(im, y, axis)), axis, ex_rank(im, y)), at);
-  out(im, 0, ex_view_as(im, ex_cast(im, hit, ex_dtype(im, x)), &s));
+  out(im, 0, ex_view_as(im, ex_cast(im, hit, ex_dtype(im, x)), s));
 }
 
 /* --- TopK --- */
@@ -200,20 +200,10 @@ void translate_top_k(Import *im) {
 
 void translate_non_zero(Import *im) {
   ValueId x = in_required(im, 0);
-  Dims s = shape_of(im, x), one = {1, {1}};
-  if (s.rank == 0)
-    x = ex_view_as(im, x, &one);
-  ValueId rows = found_rows(im, x);
-  if (s.rank > 1) {
-    out(im, 0, EX_PERMUTE(im, rows, 1, 0));
-    return;
-  }
-  Dims to = {2, {s.rank, ex_dim(im, rows, 0)}};
-  if (s.rank == 0) { /* no coordinates at all: [0, n] */
-    out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Dims){2, {1, to.d[1]}}), 0, 0, 0));
-    return;
-  }
-  out(im, 0, ex_view_as(im, rows, &to));
+  uint32_t rank = ex_rank(im, x);
+  ValueId rows = found_rows(im, rank ? x : EX_VIEW(im, x, 1)),
+          y = rank > 1 ? EX_PERMUTE(im, rows, 1, 0) : EX_VIEW(im, rows, 1, ex_dim(im, rows, 0));
+  out(im, 0, rank ? y : ex_slice(im, y, 0, 0, 0)); /* of a scalar no coordinates at all: [0, n] */
 }
 
 /* --- CumSum, CumProd --- */
@@ -224,7 +214,7 @@ static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fi
   SymInt rest = sym_sub(&im->g->syms, s.d[axis], n);
   ValueId kept = ex_slice(im, x, axis, 0, rest);
   s.d[axis] = n;
-  return ex_cat2(im, ex_filled(im, ex_dtype(im, x), &s, fill), kept, axis);
+  return ex_cat2(im, ex_filled(im, ex_dtype(im, x), s, fill), kept, axis);
 }
 
 /* The same where n may be more than the size: element max(i - n, 0), or one where i < n. */

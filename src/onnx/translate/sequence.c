@@ -152,7 +152,7 @@ static ValueId spread(Import *im, ValueId x, int64_t axis, bool new_axis) {
   s.rank--;
   for (uint32_t i = at + 1; i < s.rank; i++)
     s.d[i] = s.d[i + 1];
-  return ex_view_as(im, y, &s);
+  return ex_view_as(im, y, s);
 }
 
 void translate_concat_from_sequence(Import *im) {

@@ -81,12 +81,12 @@ void translate_gated_rms_norm(Import *im) {
   groups.d[s.rank - 1] = wide / size;
   groups.d[groups.rank++] = size;
   DType dtype = ex_dtype(im, x);
-  x = ex_view_as(im, ex_cast(im, x, DTYPE_F32), &groups);
+  x = ex_view_as(im, ex_cast(im, x, DTYPE_F32), groups);
   gate = ex_cast(im, gate, DTYPE_F32);
   ValueId y = rms(im, x, ex_cast(im, scale, DTYPE_F32), groups.rank - 1,
                   attr_float(im, "epsilon", (double)1e-5f));
   ValueId opened = ex_unary(im, sigmoid ? OP_SIGMOID : OP_SILU, gate);
-  out(im, 0, ex_cast(im, ex_mul(im, ex_view_as(im, y, &s), opened), dtype));
+  out(im, 0, ex_cast(im, ex_mul(im, ex_view_as(im, y, s), opened), dtype));
 }
 
 /* --- groups of channels --- */

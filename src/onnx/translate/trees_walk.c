@@ -305,13 +305,6 @@ static double *vote_rows(const Walk *w, const Entries *e, bool presence) {
 
 /* --- the program --- */
 
-/* Entries of a table at [N, trees], in the same shape. */
-static ValueId look_up(const Walk *w, ValueId table, ValueId at) {
-  Import *im = w->im;
-  Dims dims = shape_of(im, at);
-  return ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &dims);
-}
-
 static ValueId with_second_copy(const Walk *w, ValueId x) {
   Import *im = w->im;
   ValueId missing = ex_ne(im, x, x);
@@ -351,11 +344,12 @@ static Tables make_tables(const Walk *w, const Entries *e, ValueId x) {
 
 static ValueId step(const Walk *w, const Tables *t, ValueId at) {
   Import *im = w->im;
-  ValueId column = look_up(w, t->features, at);
+  ValueId column = ex_look_up(im, t->features, at);
   column = t->row ? ex_add(im, column, t->row) : column;
-  ValueId value = look_up(w, t->x, column), passed = ex_le(im, value, look_up(w, t->splits, at));
+  ValueId value = ex_look_up(im, t->x, column),
+          passed = ex_le(im, value, ex_look_up(im, t->splits, at));
   passed = ex_cast(im, passed, DTYPE_I64);
-  return ex_add(im, look_up(w, t->follow, at), passed);
+  return ex_add(im, ex_look_up(im, t->follow, at), passed);
 }
 
 /* The columns of [N, trees] in the order of the model. */

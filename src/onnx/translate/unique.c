@@ -17,9 +17,8 @@ static ValueId as_i64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_I64);
 
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
 static ValueId compare(Import *im, const Unique *u, OpId op) {
-  Dims left = {3, {u->n, 1, u->m}}, right = {3, {1, u->n, u->m}};
-  ValueId others = ex_view_as(im, u->rows, &right);
-  return ex_binary(im, op, ex_view_as(im, u->rows, &left), others);
+  ValueId others = EX_VIEW(im, u->rows, 1, u->n, u->m);
+  return ex_binary(im, op, EX_VIEW(im, u->rows, u->n, 1, u->m), others);
 }
 
 static void find_equal(Import *im, Unique *u) {
@@ -32,14 +31,12 @@ static void find_equal(Import *im, Unique *u) {
 
 /* Is row k before row i, [i, k]? The first elements that differ decide. */
 static ValueId row_before(Import *im, const Unique *u) {
-  Dims flat = {2, {u->n, u->n}};
   ValueId greater = compare(im, u, OP_GT_TENSOR);
-  if (u->m == 1)
-    return ex_view_as(im, greater, &flat);
-  ValueId differ = as_i64(im, compare(im, u, OP_NE_TENSOR));
-  ValueId at = ex_argmax(im, differ, 2, true);
-  greater = ex_gather(im, greater, 2, at);
-  return ex_view_as(im, greater, &flat);
+  if (u->m != 1) {
+    ValueId differ = as_i64(im, compare(im, u, OP_NE_TENSOR));
+    greater = ex_gather(im, greater, 2, ex_argmax(im, differ, 2, true));
+  }
+  return EX_VIEW(im, greater, u->n, u->n);
 }
 
 /* Sorted: as many different values are smaller. Else: as many different values came before. */
@@ -57,13 +54,11 @@ static void rank_entries(Import *im, Unique *u, bool sorted) {
 
 /* First positions of the values in the order of the result: as many as there are values. */
 static ValueId result_order(Import *im, const Unique *u) {
-  Dims all = {1, {u->n}};
-  ValueId empty = ex_filled(im, DTYPE_I64, &all, 0);
+  ValueId empty = ex_full(im, DTYPE_I64, &u->n, 1, 0);
   ValueId order = ex_scatter(im, empty, 0, u->rank, u->first);
   ValueId total = ex_sum(im, as_i64(im, u->is_first), 0, false);
   ValueId slots = ex_unary(im, OP_NONZERO, ex_lt(im, ex_arange(im, u->n), total));
-  Dims found = {1, {ex_dim(im, slots, 0)}};
-  return ex_index_select(im, order, 0, ex_view_as(im, slots, &found));
+  return ex_index_select(im, order, 0, ex_flat(im, slots));
 }
 
 /* Outputs that a kind of Unique has: the values, where they are first, which one each entry is, and
@@ -76,7 +71,7 @@ static void unique(Import *im, bool sorted, const int outputs[4]) {
   SymInt all = shape_product(im, s.d, s.rank);
   if (flat) {
     s = (Dims){1, {all}};
-    x = ex_view_as(im, x, &s);
+    x = ex_flat(im, x);
   }
   Unique u = {.n = s.d[axis], .m = 1};
   if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > UNIQUE_MAX) {
