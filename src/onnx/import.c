@@ -117,13 +117,6 @@ static void note_versions(Diag *d, const Unsupported *u) {
     diag_note(d, "it is supported from opset %d to %d", since, until);
 }
 
-static bool domain_known(StrView domain) {
-  for (size_t i = 0; i < COUNT_OF(rows); i++)
-    if (sv_eq_str(domain, rows[i].row.domain))
-      return true;
-  return false;
-}
-
 /* Of ONNX Runtime's blocked layout, which its optimizer chooses for the CPU that it runs on: such a
  * file is for that CPU alone. */
 static void note_blocked_layout(Diag *d, const Unsupported *u) {
@@ -143,7 +136,10 @@ static void note_reason(Diag *d, const Unsupported *u) {
 static DiagCode unsupported_code(const Unsupported *u) {
   if (u->opset == 0)
     return DIAG_OPSET_MISSING;
-  return domain_known(u->domain) ? DIAG_UNSUPPORTED_OP : DIAG_UNSUPPORTED_DOMAIN;
+  for (size_t i = 0; i < COUNT_OF(rows); i++)
+    if (sv_eq_str(u->domain, rows[i].row.domain))
+      return DIAG_UNSUPPORTED_OP;
+  return DIAG_UNSUPPORTED_DOMAIN;
 }
 
 static void report_unsupported(Import *im) {
@@ -152,14 +148,11 @@ static void report_unsupported(Import *im) {
     const Unsupported *u = &s->unsupported[i];
     Diag *d = diag_begin(im->ctx->sink, unsupported_code(u), u->first);
     const char *dot = u->domain.size ? "." : "", *plural = u->count == 1 ? "" : "s";
-    if (u->opset == 0)
-      diag_message(
-          d, "operator '" SV_FMT "%s" SV_FMT "' is of a domain that is not imported (%u node%s)",
-          SV_ARG(u->domain), dot, SV_ARG(u->op), u->count, plural);
-    else
-      diag_message(d,
-                   "operator '" SV_FMT "%s" SV_FMT "' of opset %lld is not supported (%u node%s)",
-                   SV_ARG(u->domain), dot, SV_ARG(u->op), (long long)u->opset, u->count, plural);
+    const char *what = "is of a domain that is not imported";
+    if (u->opset)
+      what = arena_printf(&s->arena, "of opset %lld is not supported", (long long)u->opset);
+    diag_message(d, "operator '" SV_FMT "%s" SV_FMT "' %s (%u node%s)", SV_ARG(u->domain), dot,
+                 SV_ARG(u->op), what, u->count, plural);
     if (i == 0 && s->unsupported_count > 1)
       diag_note(d, "%u operators of this model are not supported", s->unsupported_count);
     if (u->opset)
@@ -287,21 +280,16 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
   }
   if (!inputs_defined(im, nodes, count, at) || !import_check_attributes(im))
     return;
-  if (lowered || function) {
-    if (lowered)
-      import_lowered_call(im, lowered);
-    else
-      import_call(im, function);
-    return;
+  if (lowered) {
+    import_lowered_call(im, lowered);
+  } else if (function) {
+    import_call(im, function);
+  } else if (input_count_fits(im, &row->row) && packed_inputs_fit(im)) {
+    im->op = row->op;
+    row->translate(im);
+    packed_outputs(im);
+    check_outputs_bound(im);
   }
-  if (!input_count_fits(im, &row->row))
-    return;
-  if (!packed_inputs_fit(im))
-    return;
-  im->op = row->op;
-  row->translate(im);
-  packed_outputs(im);
-  check_outputs_bound(im);
 }
 
 /* What the names of the current node stand for, for who asks what became of it. */

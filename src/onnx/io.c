@@ -39,11 +39,15 @@ static SymInt remember_dim(ImportState *s, NameId name, SymInt value) {
   return dim->value = value;
 }
 
-static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index) {
-  for (*index = 0; *index < im->options->dim_count; ++*index)
-    if (sv_eq(im->options->dims[*index].name, name))
-      return &im->options->dims[*index];
+static const DimFlag *find_flag(const Import *im, StrView name) {
+  for (uint32_t i = 0; i < im->options->dim_count; i++)
+    if (sv_eq(im->options->dims[i].name, name))
+      return &im->options->dims[i];
   return NULL;
+}
+
+static void use_flag(Import *im, const DimFlag *flag) {
+  im->state->flag_used[flag - im->options->dims] = true;
 }
 
 /* The dimension called name: as the flags say, else a sum of others, else noted as missing (and 1,
@@ -51,20 +55,22 @@ static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index)
 static SymInt dim_by_name(Import *im, StrView name);
 static StrView root_name(Import *im, StrView name);
 
-/* The sum of two named dims. */
-static SymInt dim_sum(Import *im, const DimFlag *flag) {
+/* What a flag says: the sum of two named dims, a number, or a range. */
+static SymInt flag_value(Import *im, const DimFlag *flag) {
+  SymTable *t = &im->g->syms;
+  if (!flag->plus.size)
+    return flag->lo == flag->hi ? flag->lo : sym_symbol(t, flag->name, flag->lo, flag->hi, false);
   SymInt a = dim_by_name(im, flag->same), b = dim_by_name(im, flag->plus);
-  return sym_add(&im->g->syms, a, b);
+  return sym_add(t, a, b);
 }
 
 /* A term of a name that is a sum: a number, or the name of a dim whose size is given. */
 static bool term_size(Import *im, StrView term, SymInt *out) {
-  uint32_t flag;
   if (text_parse_i64(term, out))
     return *out >= 0 && *out <= INT64_MAX / 16;
   term = root_name(im, term);
   if (!term.size ||
-      (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !find_flag(im, term, &flag)))
+      (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !find_flag(im, term)))
     return false;
   *out = dim_by_name(im, term);
   return true;
@@ -90,15 +96,10 @@ static SymInt dim_by_name(Import *im, StrView name) {
   SymInt *known = known_dim(s, id);
   if (known)
     return *known;
-  uint32_t index;
-  const DimFlag *flag = find_flag(im, name, &index);
+  const DimFlag *flag = find_flag(im, name);
   if (flag) {
-    s->flag_used[index] = true;
-    SymInt value = flag->plus.size ? dim_sum(im, flag)
-                   : flag->lo == flag->hi
-                       ? flag->lo
-                       : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
-    return remember_dim(s, id, value);
+    use_flag(im, flag);
+    return remember_dim(s, id, flag_value(im, flag));
   }
   SymInt sum;
   if (sum_by_name(im, name, &sum))
@@ -109,12 +110,11 @@ static SymInt dim_by_name(Import *im, StrView name) {
 
 /* Follows --dim NAME=OTHER, whose flags are used thereby. */
 static StrView root_name(Import *im, StrView name) {
-  uint32_t index;
   for (uint32_t step = 0; step < im->options->dim_count; step++) {
-    const DimFlag *flag = find_flag(im, name, &index);
+    const DimFlag *flag = find_flag(im, name);
     if (!flag || !flag->same.size || flag->plus.size)
       break;
-    im->state->flag_used[index] = true;
+    use_flag(im, flag);
     name = flag->same;
   }
   return name;
@@ -126,10 +126,9 @@ static StrView dim_name(Import *im, const Onnx__TensorShapeProto__Dimension *d, 
                         size_t axis) {
   StrView param = onnx_dim_param(d);
   StrView own = sv_from(arena_printf(&im->state->arena, SV_FMT ":%zu", SV_ARG(input), axis));
-  uint32_t flag;
-  if (param.size && find_flag(im, own, &flag))
+  if (param.size && find_flag(im, own))
     note_dim(im->state, intern_add(&im->ctx->names, param))->split = true;
-  else if (param.size && (!onnx_dim_is_nameless(param) || find_flag(im, param, &flag)))
+  else if (param.size && (!onnx_dim_is_nameless(param) || find_flag(im, param)))
     return param;
   return own;
 }
@@ -158,9 +157,8 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
       continue;
     StrView name = root_name(im, dim_name(im, t->shape->dim[i], onnx_text(info->name), i));
     NameId id = intern_add(&im->ctx->names, name);
-    uint32_t flag;
     bool fits = dims[i] <= INT64_MAX / 16;
-    if (fits && !known_dim(im->state, id) && !find_flag(im, name, &flag))
+    if (fits && !known_dim(im->state, id) && !find_flag(im, name))
       remember_dim(im->state, id, dims[i]);
   }
 }
@@ -221,9 +219,9 @@ static void note_output_flags(Import *im, const Onnx__GraphProto *graph) {
     const Onnx__TypeProto__Tensor *t = onnx_tensor_type(graph->output[i]);
     for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
       StrView param = onnx_dim_param(t->shape->dim[k]);
-      uint32_t flag;
-      if (param.size && find_flag(im, param, &flag))
-        im->state->flag_used[flag] = true;
+      const DimFlag *flag = param.size ? find_flag(im, param) : NULL;
+      if (flag)
+        use_flag(im, flag);
     }
   }
 }
@@ -233,8 +231,7 @@ static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < im->options->dim_count; i++) {
     const DimFlag *flag = &im->options->dims[i];
-    uint32_t other;
-    if (!flag->same.size || import_has_dim(graph, flag->same) || find_flag(im, flag->same, &other))
+    if (!flag->same.size || import_has_dim(graph, flag->same) || find_flag(im, flag->same))
       continue;
     Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, context_place(im->ctx));
     diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
@@ -460,6 +457,10 @@ static const Onnx__TypeProto__Tensor *declared(Import *im, NameId name) {
   return info ? onnx_tensor_type(info) : NULL;
 }
 
+static const Onnx__TypeProto__Tensor *out_declared(Import *im, uint32_t i) {
+  return import_ok(im) && out_wanted(im, i) ? declared(im, import_output_name(im, i)) : NULL;
+}
+
 /* The size that a declared name stands for: names of nothing, and those of dims with different
  * sizes, do not. */
 static const SymInt *declared_dim(Import *im, const Onnx__TensorShapeProto__Dimension *d) {
@@ -489,8 +490,7 @@ bool import_declared_dims(Import *im, NameId name, Dims *dims) {
 }
 
 bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound) {
-  bool wanted = import_ok(im) && out_wanted(im, i);
-  const Onnx__TypeProto__Tensor *t = wanted ? declared(im, import_output_name(im, i)) : NULL;
+  const Onnx__TypeProto__Tensor *t = out_declared(im, i);
   if (!t || !t->shape || dim >= t->shape->n_dim)
     return false;
   const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[dim];
@@ -501,16 +501,14 @@ bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound) {
   StrView param = onnx_dim_param(d);
   if (!param.size)
     return false;
-  uint32_t index;
-  const DimFlag *flag = find_flag(im, root_name(im, param), &index);
+  const DimFlag *flag = find_flag(im, root_name(im, param));
   const SymInt *known = declared_dim(im, d);
   *bound = known ? sym_upper(&im->g->syms, *known) : flag ? flag->hi : INT64_MAX;
   return *bound != INT64_MAX;
 }
 
 bool out_declared_dtype(Import *im, uint32_t i, DType *dtype) {
-  bool wanted = import_ok(im) && out_wanted(im, i);
-  const Onnx__TypeProto__Tensor *t = wanted ? declared(im, import_output_name(im, i)) : NULL;
+  const Onnx__TypeProto__Tensor *t = out_declared(im, i);
   *dtype = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   return *dtype != DTYPE_NONE;
 }

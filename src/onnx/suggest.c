@@ -277,30 +277,32 @@ static void set_flags(Suggester *s, bool range) {
   }
 }
 
+/* Gives dim i the size that is tried. */
+static void set_size(Suggester *s, uint32_t i, int64_t size) {
+  DimFlag *flag = &s->flags[s->options->dim_count + i];
+  flag->lo = flag->hi = size;
+}
+
 /* Tries the other sizes for the dim `alone` while the rest are 1, as a state beside samples has a
  * batch that no name tells; alone == count: for all dims but batches. */
 static void try_others(Suggester *s, uint32_t alone, bool *unsupported) {
   for (size_t k = 0; k < COUNT_OF(others) && !s->out->fits && !*unsupported; k++) {
-    for (uint32_t i = 0; i < s->count; i++) {
-      DimFlag *flag = &s->flags[s->options->dim_count + i];
+    for (uint32_t i = 0; i < s->count; i++)
       if (!is_batch(&s->dims[i]))
-        flag->lo = flag->hi = alone == i || alone == s->count ? others[k] : 1;
-    }
+        set_size(s, i, alone == i || alone == s->count ? others[k] : 1);
     s->out->fits = try_import(s, NULL, unsupported);
   }
 }
 
 /* Tries the lengths for all lists, while the rest stay as they were guessed. */
 static void try_lengths(Suggester *s, bool *unsupported) {
-  uint32_t lists = 0;
+  bool lists = false;
   for (uint32_t i = 0; i < s->count; i++)
-    lists += is_list(&s->dims[i]);
+    lists |= is_list(&s->dims[i]);
   for (size_t k = 0; k < COUNT_OF(lengths) && lists && !s->out->fits && !*unsupported; k++) {
-    for (uint32_t i = 0; i < s->count; i++) {
-      DimFlag *flag = &s->flags[s->options->dim_count + i];
+    for (uint32_t i = 0; i < s->count; i++)
       if (is_list(&s->dims[i]))
-        flag->lo = flag->hi = lengths[k];
-    }
+        set_size(s, i, lengths[k]);
     s->out->fits = try_import(s, NULL, unsupported);
   }
 }

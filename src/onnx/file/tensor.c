@@ -186,6 +186,13 @@ static WireReader span_reader(const ViewJob *job, const OnnxTensorSpan *span) {
   return (WireReader){body, body + span->size};
 }
 
+static WireField checked_field(WireReader *reader) {
+  WireField field;
+  if (wire_next(reader, &field) != WIRE_OK)
+    BUG("a field that was checked cannot be read");
+  return field;
+}
+
 /* The fields were checked by skim.c, but for the insides of packed ones. */
 static Status find_fields(const ViewJob *job, const OnnxTensorSpan *span, DataFields *data) {
   *data = (DataFields){0};
@@ -265,9 +272,7 @@ static Status convert(const ViewJob *job, OnnxTensorSpan *span) {
   uint8_t *bytes = arena_alloc(&job->model->arena, job->size), *to = bytes;
   WireReader reader = span_reader(job, span);
   while (reader.next != reader.end) {
-    WireField field;
-    if (wire_next(&reader, &field) != WIRE_OK)
-      BUG("a field that was checked cannot be read");
+    WireField field = checked_field(&reader);
     if (field.number == job->row->field)
       TRY(convert_piece(job, &field, &to));
   }
@@ -318,14 +323,18 @@ static Status view_external(const ViewJob *job, const OnnxTensorSpan *span, Onnx
   return STATUS_OK;
 }
 
+/* Where the data is; NULL: the message has none. */
+static OnnxTensorSpan *span_of(const ViewJob *job) {
+  if (!job->proto->has_span)
+    return NULL;
+  if (job->proto->span >= job->model->span_count)
+    BUG("a tensor of another model");
+  return &job->model->spans[job->proto->span];
+}
+
 static Status view_data(const ViewJob *job, OnnxTensorView *out) {
   const Onnx__TensorProto *t = job->proto;
-  OnnxTensorSpan *span = NULL;
-  if (t->has_span) {
-    if (t->span >= job->model->span_count)
-      BUG("a tensor of another model");
-    span = &job->model->spans[t->span];
-  }
+  OnnxTensorSpan *span = span_of(job);
   if (t->segment)
     return tensor_fault(job, DIAG_TENSOR_DATA, " is a segment of a tensor");
   if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
@@ -386,22 +395,15 @@ Status onnx_tensor_strings(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *s
                  .place = place,
                  .what = what};
   DataFields data = {0};
-  OnnxTensorSpan none = {0}, *span = &none;
+  const OnnxTensorSpan none = {0}, *span = span_of(&job) ? span_of(&job) : &none;
   TRY(check_dims(&job));
-  if (t->has_span) {
-    if (t->span >= m->span_count)
-      BUG("a tensor of another model");
-    span = &m->spans[t->span];
-  }
   TRY(find_fields(&job, span, &data));
   TRY(check_strings(&job, &data));
   *values = ARENA_ARRAY(arena, StrView, job.elements + 1);
   *count = 0;
   WireReader reader = span_reader(&job, span);
   while (reader.next != reader.end) {
-    WireField field;
-    if (wire_next(&reader, &field) != WIRE_OK)
-      BUG("a field that was checked cannot be read");
+    WireField field = checked_field(&reader);
     if (field.number == TENSOR_STRING_DATA)
       (*values)[(*count)++] = (StrView){(const char *)field.payload, field.size};
   }
