@@ -101,6 +101,14 @@ static bool loop_read(Import *im, Loop *loop) {
   return import_ok(im);
 }
 
+/* The inputs of the body before the first step; room for two numbers comes before the states. */
+static Binding *loop_inputs(Import *im, const Loop *loop) {
+  Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->states);
+  for (uint32_t i = 0; i < loop->states; i++)
+    inputs[2 + i] = in_binding(im, 2 + i);
+  return inputs;
+}
+
 /* One step: states in inputs[2...] are replaced; false when the body has failed. */
 static bool loop_step(Import *im, const Loop *loop, int64_t t, Binding *inputs, Binding *outputs,
                       Collected *scans) {
@@ -124,15 +132,12 @@ static ValueId loop_no_rows(Import *im, const Loop *loop, uint32_t i) {
   Dims dims;
   uint32_t symbols = im->g->syms.symbol_count;
   Collected *scans = collectors(im, loop->scans, 1), none = {0};
-  Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->states),
-          *outputs = ARENA_ARRAY(&im->scratch, Binding, loop->body->n_output);
+  Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, loop->body->n_output);
   ControlTrial trial;
   if (out_declared_dims(im, i, &dims))
     return collected(im, &none, i);
-  for (uint32_t k = 0; k < loop->states; k++)
-    inputs[2 + k] = in_binding(im, 2 + k);
   control_try(im, &trial);
-  bool fine = loop_step(im, loop, 0, inputs, outputs, scans) && import_ok(im);
+  bool fine = loop_step(im, loop, 0, loop_inputs(im, loop), outputs, scans) && import_ok(im);
   ValueId row = fine ? scans[i - loop->states].items[0] : 0;
   DType dtype = ex_dtype(im, row);
   dims = shape_of(im, row);
@@ -158,10 +163,8 @@ static void loop_outputs(Import *im, const Loop *loop, const Binding *states, Co
 /* NOT: the condition of some step is known only while running. */
 static Unrolled loop_unroll(Import *im, const Loop *loop, bool holds) {
   Collected *scans = collectors(im, loop->scans, min_i64(loop->most, LOOP_STEPS_MAX));
-  Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->states),
+  Binding *inputs = loop_inputs(im, loop),
           *outputs = ARENA_ARRAY(&im->scratch, Binding, loop->body->n_output);
-  for (uint32_t i = 0; i < loop->states; i++)
-    inputs[2 + i] = in_binding(im, 2 + i);
   for (int64_t t = 0; t < loop->most && holds && import_ok(im); t++) {
     if (!loop_step(im, loop, t, inputs, outputs, scans))
       return UNROLLED_FAILED;
@@ -177,14 +180,11 @@ static Unrolled loop_unroll(Import *im, const Loop *loop, bool holds) {
 }
 
 static RunLoop loop_to_run(Import *im, const Loop *loop, ValueId condition) {
-  Binding *states = ARENA_ARRAY(&im->scratch, Binding, loop->states + 1);
-  for (uint32_t i = 0; i < loop->states; i++)
-    states[i] = in_binding(im, 2 + i);
   return (RunLoop){.body = loop->body,
                    .numbered = true,
                    .trip = loop->trip,
                    .condition = condition ? control_condition(im, condition) : 0,
-                   .states = states,
+                   .states = loop_inputs(im, loop) + 2,
                    .state_count = loop->states,
                    .scan_count = loop->scans};
 }
@@ -326,51 +326,31 @@ static LoopSlice *scan_slices(Import *im, const Scan *scan, const ValueId *input
   return slices;
 }
 
-/* Translates the body once for each step. */
+/* Translates the body once for each step; arguments: those of the first one, whose states are
+ * replaced. */
 static bool scan_unroll(Import *im, const Scan *scan, const LoopSlice *slices, int64_t steps,
-                        ValueId *states, Collected *rows) {
-  uint32_t count = scan->states + scan->scan_inputs, results = scan->states + scan->scan_outputs;
-  Binding *arguments = ARENA_ARRAY(&im->scratch, Binding, count + 1),
-          *outputs = ARENA_ARRAY(&im->scratch, Binding, results + 1);
+                        Binding *arguments, ValueId *results) {
+  uint32_t count = scan->states + scan->scan_inputs, outputs = scan->states + scan->scan_outputs;
+  Collected *rows = collectors(im, scan->scan_outputs, steps);
+  Binding *given = ARENA_ARRAY(&im->scratch, Binding, outputs + 1);
   for (int64_t t = 0; t < steps && import_ok(im); t++) {
-    for (uint32_t i = 0; i < scan->states; i++)
-      arguments[i] = binding_of(states[i]);
     for (uint32_t i = 0; i < scan->scan_inputs; i++) {
       const LoopSlice *s = &slices[i];
       ValueId v = ex_select(im, s->tensor, s->axis, s->backwards ? steps - 1 - t : t);
       arguments[scan->states + i] = binding_of(v);
     }
-    if (!import_inline(im, scan->body, arguments, count, outputs, results))
+    if (!import_inline(im, scan->body, arguments, count, given, outputs))
       return false;
-    for (uint32_t i = 0; i < results; i++)
+    for (uint32_t i = 0; i < outputs; i++)
       if (i >= scan->states)
-        collect(im, &rows[i - scan->states], outputs[i]);
-      else if (outputs[i].kind == BIND_VALUE)
-        states[i] = outputs[i].value;
+        collect(im, &rows[i - scan->states], given[i]);
+      else if (given[i].kind == BIND_VALUE)
+        arguments[i] = binding_of(given[i].value);
       else
         import_fail(im, DIAG_UNSUPPORTED_FEATURE, "state %u of the body is no tensor", i);
   }
-  return true;
-}
-
-static bool scan_loop(Import *im, const Scan *scan, const LoopSlice *slices, SymInt steps,
-                      ValueId *states, ValueId *rows) {
-  RunLoop loop = {.body = scan->body,
-                  .trip = A_INT(steps),
-                  .state_count = scan->states,
-                  .slices = slices,
-                  .slice_count = scan->scan_inputs,
-                  .scan_count = scan->scan_outputs};
-  uint32_t count = scan->states + scan->scan_outputs;
-  Binding *bindings = ARENA_ARRAY(&im->scratch, Binding, scan->states + 1);
-  ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
-  for (uint32_t i = 0; i < scan->states; i++)
-    bindings[i] = binding_of(states[i]);
-  loop.states = bindings;
-  if (!loop_build(im, &loop, results))
-    return false;
-  for (uint32_t i = 0; i < count; i++)
-    *(i < scan->states ? &states[i] : &rows[i - scan->states]) = results[i];
+  for (uint32_t i = 0; i < outputs && import_ok(im); i++)
+    results[i] = i < scan->states ? arguments[i].value : collected(im, &rows[i - scan->states], i);
   return true;
 }
 
@@ -383,35 +363,31 @@ static ValueId scan_arrange(Import *im, const Scan *scan, uint32_t i, ValueId ro
   return axis ? ex_move_dim(im, rows, 0, import_axis(im, axis, ex_rank(im, rows))) : rows;
 }
 
-/* Runs the body over all steps. inputs: states, then scanned tensors; states are updated, scan
- * outputs go to results. */
-static bool scan_run(Import *im, const Scan *scan, ValueId *inputs, ValueId *results) {
+/* Runs the body over all steps. inputs: states, then scanned tensors; results: states, then scan
+ * outputs. */
+static bool scan_run(Import *im, const Scan *scan, const ValueId *inputs, ValueId *results) {
   SymInt steps = 0;
   LoopSlice *slices = scan_slices(im, scan, inputs, &steps);
+  Binding *arguments = ARENA_ARRAY(&im->scratch, Binding, scan->states + scan->scan_inputs + 1);
+  for (uint32_t i = 0; i < scan->states; i++)
+    arguments[i] = binding_of(inputs[i]);
   if (!import_ok(im))
     return true;
   bool unrolled = sym_is_const(steps) && is_small(scan->body, steps) &&
                   (steps <= PRODUCTS_UNROLLED || !multiplies(scan->body));
-  if (!unrolled) {
-    if (!scan_loop(im, scan, slices, steps, inputs, results))
-      return false;
-  } else {
-    Collected *rows = collectors(im, scan->scan_outputs, steps);
-    if (!scan_unroll(im, scan, slices, steps, inputs, rows))
-      return false;
-    for (uint32_t i = 0; i < scan->scan_outputs && import_ok(im); i++)
-      results[i] = collected(im, &rows[i], scan->states + i);
-  }
+  const RunLoop loop = {.body = scan->body,
+                        .trip = A_INT(steps),
+                        .states = arguments,
+                        .state_count = scan->states,
+                        .slices = slices,
+                        .slice_count = scan->scan_inputs,
+                        .scan_count = scan->scan_outputs};
+  if (unrolled ? !scan_unroll(im, scan, slices, steps, arguments, results)
+               : !loop_build(im, &loop, results))
+    return false;
   for (uint32_t i = 0; i < scan->scan_outputs && steps != 0 && import_ok(im); i++)
-    results[i] = scan_arrange(im, scan, i, results[i]);
+    results[scan->states + i] = scan_arrange(im, scan, i, results[scan->states + i]);
   return true;
-}
-
-/* The last states and the scans of one entry of the batch. */
-static void collect_entry(Import *im, const Scan *scan, const ValueId *states,
-                          const ValueId *outputs, Collected *all) {
-  for (uint32_t i = 0; i < scan->states + scan->scan_outputs && import_ok(im); i++)
-    collect(im, &all[i], binding_of(i < scan->states ? states[i] : outputs[i - scan->states]));
 }
 
 /* Opset 8: every tensor has a batch dim in front; each batch entry is scanned alone. */
@@ -433,7 +409,7 @@ void translate_scan_batched(Import *im) {
     return;
   Collected *all = collectors(im, results, batch);
   ValueId *inputs = ARENA_ARRAY(&im->scratch, ValueId, count + 1),
-          *outputs = ARENA_ARRAY(&im->scratch, ValueId, scan.scan_outputs + 1);
+          *outputs = ARENA_ARRAY(&im->scratch, ValueId, results + 1);
   for (int64_t n = 0; n < batch && import_ok(im); n++) {
     for (uint32_t i = 0; i < count; i++)
       inputs[i] = ex_select(im, in_required(im, 1 + i), 0, n);
@@ -441,7 +417,8 @@ void translate_scan_batched(Import *im) {
       control_poison(im);
       return;
     }
-    collect_entry(im, &scan, inputs, outputs, all);
+    for (uint32_t i = 0; i < results && import_ok(im); i++)
+      collect(im, &all[i], binding_of(outputs[i]));
   }
   for (uint32_t i = 0; i < results && import_ok(im); i++)
     out(im, i, collected(im, &all[i], i));
@@ -451,15 +428,15 @@ void translate_scan(Import *im) {
   Scan scan;
   if (!scan_read(im, &scan, 0, false))
     return;
-  uint32_t count = scan.states + scan.scan_inputs;
+  uint32_t count = scan.states + scan.scan_inputs, results = scan.states + scan.scan_outputs;
   ValueId *inputs = ARENA_ARRAY(&im->scratch, ValueId, count + 1),
-          *outputs = ARENA_ARRAY(&im->scratch, ValueId, scan.scan_outputs + 1);
+          *outputs = ARENA_ARRAY(&im->scratch, ValueId, results + 1);
   for (uint32_t i = 0; i < count; i++)
     inputs[i] = in_required(im, i);
   if (!scan_run(im, &scan, inputs, outputs)) {
     control_poison(im);
     return;
   }
-  for (uint32_t i = 0; i < scan.states + scan.scan_outputs && import_ok(im); i++)
-    out(im, i, i < scan.states ? inputs[i] : outputs[i - scan.states]);
+  for (uint32_t i = 0; i < results && import_ok(im); i++)
+    out(im, i, outputs[i]);
 }
