@@ -1,7 +1,7 @@
 /* Einsum: operands are joined from left to right, each pair by one batched matrix product.
  *
- * Labels are numbers: letters 0 to 51, then one a dim that "..." stands for, counted from the right
- * end of the ellipsis so that operands of fewer dims line up. */
+ * LabelList are numbers: letters 0 to 51, then one a dim that "..." stands for, counted from the
+ * right end of the ellipsis so that operands of fewer dims line up. */
 #include "onnx/express.h"
 #include "ir/text.h"
 
@@ -24,7 +24,7 @@ static int letter(char c) {
   return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
 }
 
-/* Labels of one term; ellipsis: dims that "..." stands for. false on a syntax error. */
+/* LabelList of one term; ellipsis: dims that "..." stands for. false on a syntax error. */
 static bool parse_term(StrView text, uint32_t ellipsis, Term *t) {
   bool seen = false;
   t->rank = 0;
@@ -131,34 +131,38 @@ static ValueId ordered(Import *im, const Term *t, const uint8_t *labels, uint32_
 
 /* --- joining two terms --- */
 
-/* Labels of a pair in groups: in both and needed later, in one only, in both and summed here. */
+/* LabelList of a pair in groups: in both and needed later, in one only, in both and summed here. */
+typedef struct LabelList {
+  uint32_t count;
+  uint8_t at[3 * MAX_RANK];
+} LabelList;
 typedef struct Groups {
-  uint8_t both[MAX_RANK], left[MAX_RANK], right[MAX_RANK], sum[MAX_RANK];
-  uint32_t both_count, left_count, right_count, sum_count;
+  LabelList both, left, right, sum;
 } Groups;
+
+static void add_label(LabelList *list, uint8_t label) { list->at[list->count++] = label; }
 
 static Groups group(const Einsum *e, const Term *a, const Term *b) {
   Groups g = {0};
   for (uint32_t i = 0; i < a->rank; i++) {
     uint8_t label = a->labels[i];
-    if (find_label(b, label) < 0)
-      g.left[g.left_count++] = label;
-    else if (e->later[label])
-      g.both[g.both_count++] = label;
-    else
-      g.sum[g.sum_count++] = label;
+    add_label(find_label(b, label) < 0 ? &g.left : e->later[label] ? &g.both : &g.sum, label);
   }
   for (uint32_t i = 0; i < b->rank; i++)
     if (find_label(a, b->labels[i]) < 0)
-      g.right[g.right_count++] = b->labels[i];
+      add_label(&g.right, b->labels[i]);
   return g;
 }
 
-static SymInt sizes_of(Import *im, const Einsum *e, const uint8_t *labels, uint32_t count) {
-  SymInt product = 1;
-  for (uint32_t i = 0; i < count; i++)
-    product = sym_mul(&im->g->syms, product, e->size[labels[i]]);
-  return product;
+/* Those of all three, one list behind the other; fails when they are too many. */
+static LabelList joined(Import *im, const LabelList *a, const LabelList *b, const LabelList *c) {
+  LabelList all = *a;
+  memcpy(all.at + all.count, b->at, b->count);
+  memcpy(all.at + all.count + b->count, c->at, c->count);
+  all.count += b->count + c->count;
+  if (all.count > MAX_RANK)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "more than %d dimensions at once", MAX_RANK);
+  return all;
 }
 
 static Dims shape_by(const Einsum *e, const uint8_t *labels, uint32_t count) {
@@ -169,40 +173,34 @@ static Dims shape_by(const Einsum *e, const uint8_t *labels, uint32_t count) {
 }
 
 /* [both, x, y] as a 3-D tensor; dims of size 1 that stand for more are expanded. */
-static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Groups *g,
-                           const uint8_t *x, uint32_t x_count, const uint8_t *y, uint32_t y_count) {
-  uint8_t labels[3 * MAX_RANK];
-  uint32_t count = g->both_count + x_count + y_count;
-  memcpy(labels, g->both, g->both_count);
-  memcpy(labels + g->both_count, x, x_count);
-  memcpy(labels + g->both_count + x_count, y, y_count);
-  if (count > MAX_RANK)
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "more than %d dimensions at once", MAX_RANK);
-  ValueId v = ordered(im, t, labels, count);
-  Dims full = shape_by(e, labels, count);
-  v = ex_expand(im, v, full.d, count);
-  return EX_VIEW(im, v, sizes_of(im, e, g->both, g->both_count), sizes_of(im, e, x, x_count),
-                 sizes_of(im, e, y, y_count));
+static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const LabelList *both,
+                           const LabelList *x, const LabelList *y) {
+  LabelList all = joined(im, both, x, y);
+  if (!import_ok(im))
+    return 0;
+  ValueId v = ordered(im, t, all.at, all.count);
+  Dims full = shape_by(e, all.at, all.count);
+  const SymInt *d = full.d, *end = d + both->count;
+  v = ex_expand(im, v, d, full.rank);
+  return EX_VIEW(im, v, shape_product(im, d, both->count), shape_product(im, end, x->count),
+                 shape_product(im, end + x->count, y->count));
 }
 
 static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   Groups g = group(e, a, b);
-  Term result = {.rank = g.both_count + g.left_count + g.right_count};
-  if (result.rank > MAX_RANK) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "more than %d dimensions at once", MAX_RANK);
+  LabelList all = joined(im, &g.both, &g.left, &g.right);
+  if (!import_ok(im))
     return;
-  }
-  memcpy(result.labels, g.both, g.both_count);
-  memcpy(result.labels + g.both_count, g.left, g.left_count);
-  memcpy(result.labels + g.both_count + g.left_count, g.right, g.right_count);
-  if (g.sum_count == 0) { /* nothing to add up: a product with broadcasting */
+  Term result = {.rank = all.count};
+  memcpy(result.labels, all.at, all.count);
+  if (g.sum.count == 0) { /* nothing to add up: a product with broadcasting */
     ValueId right = ordered(im, b, result.labels, result.rank);
     result.value = ex_mul(im, ordered(im, a, result.labels, result.rank), right);
     *a = result;
     return;
   }
-  ValueId x = as_matrices(im, e, a, &g, g.left, g.left_count, g.sum, g.sum_count),
-          y = as_matrices(im, e, b, &g, g.sum, g.sum_count, g.right, g.right_count);
+  ValueId x = as_matrices(im, e, a, &g.both, &g.left, &g.sum),
+          y = as_matrices(im, e, b, &g.both, &g.sum, &g.right);
   result.value = ex_view_as(im, ex_bmm(im, x, y), shape_by(e, result.labels, result.rank));
   *a = result;
 }
@@ -292,7 +290,7 @@ static ValueId contract(Import *im, Einsum *e, Term *terms, uint32_t count, cons
       sum_unused(im, e, t);
       continue;
     }
-    /* Labels of this term alone are summed before the product, shared ones by it. */
+    /* LabelList of this term alone are summed before the product, shared ones by it. */
     for (uint32_t k = 0; k < terms[0].rank; k++)
       e->later[terms[0].labels[k]]++;
     sum_unused(im, e, t);

@@ -175,32 +175,50 @@ static void make_tests(Walk *w) {
       (void)add_tests(w, i, 0, w->limits[i].count, w->limits[i].middle);
 }
 
-static void measure_depths(Walk *w) {
-  const Trees *t = w->t;
-  Arena *arena = &w->im->scratch;
-  uint32_t *queue = ARENA_ARRAY(arena, uint32_t, 3 * (uint64_t)t->node_count), end = 0,
-           *tree = ARENA_ARRAY(arena, uint32_t, t->node_count);
-  int64_t *level = ARENA_ARRAY(arena, int64_t, t->node_count);
-  w->depths = ARENA_ARRAY(arena, int64_t, t->root_count);
+/* All nodes, those of one level after those of the level above; `count` is more than there are
+ * nodes where a leaf is reached twice. */
+typedef struct Levels {
+  uint32_t *nodes, count;
+  uint32_t *tree; /* by node: the tree that it is in, NO_TREE of none */
+} Levels;
+
+enum { NO_TREE = UINT32_MAX };
+
+static Levels levels_of(const Trees *t, Arena *arena) {
+  Levels all = {.nodes = ARENA_ARRAY(arena, uint32_t, 3 * (uint64_t)t->node_count),
+                .tree = ARENA_ARRAY(arena, uint32_t, t->node_count)};
+  for (uint32_t i = 0; i < t->node_count; i++)
+    all.tree[i] = NO_TREE;
   for (uint32_t i = 0; i < t->root_count; i++) {
-    tree[t->roots[i]] = i;
-    queue[end++] = t->roots[i];
+    all.tree[t->roots[i]] = i;
+    all.nodes[all.count++] = t->roots[i];
   }
-  for (uint32_t i = 0; i < end; i++) {
-    const TreeNode *n = &t->nodes[queue[i]];
+  for (uint32_t i = 0; i < all.count; i++) {
+    const TreeNode *n = &t->nodes[all.nodes[i]];
     if (n->mode == TREE_LEAF)
       continue;
-    uint32_t here = tree[queue[i]];
-    int64_t below = level[queue[i]] + height_of(&w->limits[queue[i]]);
-    w->depths[here] = max_i64(w->depths[here], below);
-    if (below > DEPTH_MAX) {
-      import_fail(w->im, DIAG_UNSUPPORTED_FEATURE, "a tree has more than %d levels", DEPTH_MAX);
-      return;
-    }
+    all.tree[n->when_true] = all.tree[n->when_false] = all.tree[all.nodes[i]];
+    all.nodes[all.count++] = n->when_true;
+    all.nodes[all.count++] = n->when_false;
+  }
+  return all;
+}
+
+static void measure_depths(Walk *w) {
+  const Trees *t = w->t;
+  Levels all = levels_of(t, &w->im->scratch);
+  int64_t *level = ARENA_ARRAY(&w->im->scratch, int64_t, t->node_count);
+  w->depths = ARENA_ARRAY(&w->im->scratch, int64_t, t->root_count);
+  for (uint32_t i = 0; i < all.count && import_ok(w->im); i++) {
+    uint32_t node = all.nodes[i], tree = all.tree[node];
+    const TreeNode *n = &t->nodes[node];
+    if (n->mode == TREE_LEAF)
+      continue;
+    int64_t below = level[node] + height_of(&w->limits[node]);
+    w->depths[tree] = max_i64(w->depths[tree], below);
     level[n->when_true] = level[n->when_false] = below;
-    tree[n->when_true] = tree[n->when_false] = here;
-    queue[end++] = n->when_true;
-    queue[end++] = n->when_false;
+    if (below > DEPTH_MAX)
+      import_fail(w->im, DIAG_UNSUPPORTED_FEATURE, "a tree has more than %d levels", DEPTH_MAX);
   }
 }
 
@@ -439,41 +457,25 @@ static int by_result(const void *a, const void *b) {
   return order ? order : ORDER(x->node, y->node);
 }
 
-/* The tree of each leaf, and how many leaves each tree has; false when a leaf is reached twice. */
-static bool count_leaves(const Trees *t, uint32_t *queue, uint32_t *tree, uint32_t *leaves) {
-  uint32_t end = 0;
+/* How many leaves each tree has; false when a leaf is reached twice. */
+static bool count_leaves(const Trees *t, const Levels *all, uint32_t *leaves) {
+  uint32_t reached = 0;
   for (uint32_t i = 0; i < t->node_count; i++)
-    tree[i] = UINT32_MAX;
-  for (uint32_t i = 0; i < t->root_count; i++) {
-    tree[t->roots[i]] = i;
-    queue[end++] = t->roots[i];
-  }
-  for (uint32_t i = 0; i < end; i++) {
-    const TreeNode *n = &t->nodes[queue[i]];
-    uint32_t here = tree[queue[i]];
-    leaves[here] += n->mode == TREE_LEAF;
-    if (n->mode == TREE_LEAF)
-      continue;
-    if (tree[n->when_true] != UINT32_MAX || tree[n->when_false] != UINT32_MAX ||
-        n->when_true == n->when_false)
-      return false;
-    tree[n->when_true] = tree[n->when_false] = here;
-    queue[end++] = n->when_true;
-    queue[end++] = n->when_false;
-  }
-  return true;
+    reached += all->tree[i] != NO_TREE;
+  for (uint32_t i = 0; i < all->count; i++)
+    leaves[all->tree[all->nodes[i]]] += t->nodes[all->nodes[i]].mode == TREE_LEAF;
+  return reached == all->count;
 }
 
 /* A result is voted for by all samples when all leaves of one tree vote for it. */
 TreeVoted *trees_voted(Import *im, const Trees *t) {
   Arena *arena = &im->scratch;
   TreeVoted *voted = ARENA_ARRAY(arena, TreeVoted, t->results);
-  uint32_t *queue = ARENA_ARRAY(arena, uint32_t, t->node_count),
-           *tree = ARENA_ARRAY(arena, uint32_t, t->node_count),
-           *leaves = ARENA_ARRAY(arena, uint32_t, t->root_count),
+  uint32_t *leaves = ARENA_ARRAY(arena, uint32_t, t->root_count),
            *found = ARENA_ARRAY(arena, uint32_t, t->root_count);
   TreeVote *votes = ARENA_ARRAY(arena, TreeVote, (uint64_t)t->vote_count + 1);
-  bool known = count_leaves(t, queue, tree, leaves);
+  Levels all = levels_of(t, arena);
+  bool known = count_leaves(t, &all, leaves);
   if (t->vote_count)
     memcpy(votes, t->votes, t->vote_count * sizeof *votes);
   qsort(votes, t->vote_count, sizeof *votes, by_result);
@@ -483,8 +485,8 @@ TreeVoted *trees_voted(Import *im, const Trees *t) {
       memset(found, 0, t->root_count * sizeof *found);
     if (!next && votes[i].node == votes[i - 1].node)
       continue;
-    uint32_t at = tree[votes[i].node], result = votes[i].result;
-    bool leaf = t->nodes[votes[i].node].mode == TREE_LEAF && at != UINT32_MAX;
+    uint32_t at = all.tree[votes[i].node], result = votes[i].result;
+    bool leaf = t->nodes[votes[i].node].mode == TREE_LEAF && at != NO_TREE;
     if (known && leaf && ++found[at] == leaves[at])
       voted[result] = VOTED_ALWAYS;
     else if (voted[result] == VOTED_NEVER)
