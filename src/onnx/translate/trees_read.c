@@ -177,10 +177,12 @@ static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t give
     join_chains(im, t);
   find_reached(im, t, reached);
   for (uint32_t i = 0; i < given_count && import_ok(im); i++) {
-    if (given[i] < 0 || given[i] >= t->node_count || reached[given[i]])
-      import_fail(im, DIAG_ATTR_VALUE, "root %u is no root of a tree", i);
-    else
-      t->roots[t->root_count++] = (uint32_t)given[i];
+    if (given[i] < 0 || given[i] >= t->node_count || reached[given[i]]) {
+      import_fail(im, DIAG_ATTR_VALUE, "root %u is no root of a tree, or listed before", i);
+      return;
+    }
+    t->roots[t->root_count++] = (uint32_t)given[i];
+    reached[given[i]] = true;
   }
   for (uint32_t i = 0; i < t->node_count && import_ok(im) && !given; i++)
     if (!reached[i])
