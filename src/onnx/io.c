@@ -416,7 +416,7 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
   return graph_add_constant(im->g, type, elements, name);
 }
 
-static Binding initializer_binding(Import *im, const Onnx__TensorProto *t, NameId name) {
+Binding import_any_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
   Binding binding = {.kind = BIND_VALUE};
   bool strings = t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
   binding.value = strings ? labels_tensor(im, t, &binding.labels) : import_tensor(im, t, name);
@@ -434,7 +434,7 @@ Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
     if (!name)
       return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, context_place(im->ctx),
                          "initializer %zu has no name", i);
-    Binding binding = initializer_binding(im, graph->initializer[i], name);
+    Binding binding = import_any_tensor(im, graph->initializer[i], name);
     TRY(im->b.status);
     if (!scope_bind(im, name, binding))
       return im->b.status;

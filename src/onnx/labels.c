@@ -67,12 +67,8 @@ ValueId labels_tensor(Import *im, const Onnx__TensorProto *t, const Labels **lab
 const Labels *in_labels(Import *im, uint32_t i) { return in_binding(im, i).labels; }
 
 void out_labels(Import *im, ValueId index, const Labels *labels) {
-  if (index)
-    out_binding(im, 0,
-                (Binding){.kind = BIND_VALUE,
-                          .value = index,
-                          .packed = ONNX__TENSOR_PROTO__DATA_TYPE__STRING,
-                          .labels = labels});
+  int32_t packed = labels ? ONNX__TENSOR_PROTO__DATA_TYPE__STRING : 0;
+  out_tensor(im, 0, (Binding){BIND_VALUE, .value = index, .packed = packed, .labels = labels});
 }
 
 void labels_list(StrBuf *text, const Labels *labels, bool numbered) {

@@ -20,7 +20,7 @@ bool tensor_texts(Import *im, const Onnx__TensorProto *t, Texts *texts);
 ValueId labels_tensor(Import *im, const Onnx__TensorProto *t, const Labels **labels);
 /* The labels of input i; NULL when it is no tensor of strings. */
 const Labels *in_labels(Import *im, uint32_t i);
-/* Binds output 0 to indices into `labels`. */
+/* Binds output 0 to indices into `labels`; NULL: to numbers. */
 void out_labels(Import *im, ValueId index, const Labels *labels);
 enum { LABELS_SHOWN = 64 };
 /* Appends the first of them for a message, each with its index if wanted. */

@@ -114,6 +114,8 @@ uint32_t out_count(const Import *im);
 bool out_wanted(const Import *im, uint32_t i); /* named, hence possibly used */
 void out(Import *im, uint32_t i, ValueId v);
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count); /* copied */
+/* A tensor that may be of a packed type. */
+void out_tensor(Import *im, uint32_t i, Binding tensor);
 /* Whatever a subgraph gave (import_inline). */
 void out_binding(Import *im, uint32_t i, Binding binding);
 /* The type the model declares for output i (graph output or value_info): false when there is none
@@ -165,6 +167,8 @@ ValueId import_fail(Import *im, DiagCode code, const char *format, ...) ETC_PRIN
 bool import_ok(const Import *im);
 ValueId import_tensor(Import *im, const Onnx__TensorProto *t,
                       NameId name); /* a constant that borrows the file's bytes */
+/* The same of packed types and strings, too. */
+Binding import_any_tensor(Import *im, const Onnx__TensorProto *t, NameId name);
 /* axis in [-rank, rank) -> [0, rank); fails otherwise. */
 uint32_t import_axis(Import *im, int64_t axis, uint32_t rank);
 /* An i64 tensor with these elements: a constant when all are numbers; otherwise built so that

@@ -196,6 +196,13 @@ void out(Import *im, uint32_t i, ValueId v) {
   out_binding(im, i, binding_of(v));
 }
 
+void out_tensor(Import *im, uint32_t i, Binding tensor) {
+  if (tensor.packed)
+    out_binding(im, i, tensor);
+  else
+    out(im, i, tensor.value);
+}
+
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count) {
   ValueId *copy = ARENA_ARRAY(&im->state->arena, ValueId, count);
   for (uint32_t k = 0; k < count; k++)

@@ -1,21 +1,6 @@
 /* Constant and Identity. */
 #include "onnx/express.h"
 #include "onnx/labels.h"
-#include "onnx/packed.h"
-
-static void out_tensor(Import *im, const Onnx__TensorProto *t) {
-  if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
-    const Labels *labels;
-    ValueId index = labels_tensor(im, t, &labels);
-    out_labels(im, index, labels);
-    return;
-  }
-  ValueId v = import_tensor(im, t, 0);
-  if (packed_storage(t->data_type) == DTYPE_NONE)
-    out(im, 0, v);
-  else
-    out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = v, .packed = t->data_type});
-}
 
 static void constant_strings(Import *im, Texts texts, bool scalar) {
   int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)texts.count + 1);
@@ -33,7 +18,7 @@ void translate_constant(Import *im) {
   Texts texts;
   int64_t number;
   if (tensor)
-    out_tensor(im, tensor);
+    out_tensor(im, 0, import_any_tensor(im, tensor, 0));
   else if (attr_exact_int(im, "value_int", &number))
     out(im, 0, ex_int(im, number));
   else if (attr_exact_ints(im, "value_ints", &ints))

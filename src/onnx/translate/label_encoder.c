@@ -98,20 +98,25 @@ typedef struct Encoder {
   Column keys, values, otherwise;
 } Encoder;
 
-static ValueId real_constant(const Encoder *e, const uint32_t *rows, uint32_t count) {
-  Import *im = e->im;
-  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    wide[i] = rows[i] < e->values.count ? e->values.real[rows[i]] : e->otherwise.real[0];
-  return ex_cast(im, build_const(&im->b, DTYPE_F64, 1, (int64_t[]){count}, wide), e->values.dtype);
+/* A list of numbers in this type. */
+static ValueId number_constant(Import *im, const Column *c, DType dtype) {
+  int64_t count = c->count;
+  ValueId wide = c->real ? build_const(&im->b, DTYPE_F64, 1, &count, c->real)
+                         : build_const_ints(&im->b, c->whole, c->count);
+  return ex_cast(im, wide, dtype);
 }
 
-static ValueId whole_constant(const Encoder *e, const uint32_t *rows, uint32_t count) {
+static ValueId picked_numbers(const Encoder *e, const uint32_t *rows, uint32_t count) {
   Import *im = e->im;
+  const Column *known = &e->values, *otherwise = &e->otherwise;
+  double *real = ARENA_ARRAY(&im->scratch, double, (uint64_t)count + 1);
   int64_t *whole = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    whole[i] = rows[i] < e->values.count ? e->values.whole[rows[i]] : e->otherwise.whole[0];
-  return ex_cast(im, build_const_ints(&im->b, whole, count), e->values.dtype);
+  for (uint32_t i = 0; i < count && known->real; i++)
+    real[i] = rows[i] < known->count ? known->real[rows[i]] : otherwise->real[0];
+  for (uint32_t i = 0; i < count && !known->real; i++)
+    whole[i] = rows[i] < known->count ? known->whole[rows[i]] : otherwise->whole[0];
+  const Column picked = {.count = count, .real = known->real ? real : NULL, .whole = whole};
+  return number_constant(im, &picked, known->dtype);
 }
 
 static ValueId string_constant(const Encoder *e, const uint32_t *rows, uint32_t count,
@@ -133,14 +138,9 @@ static ValueId string_constant(const Encoder *e, const uint32_t *rows, uint32_t 
 static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, ValueId at) {
   Import *im = e->im;
   const Labels *labels = NULL;
-  ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
-                  : e->values.real  ? real_constant(e, rows, count)
-                                    : whole_constant(e, rows, count);
-  ValueId y = ex_look_up(im, table, at);
-  if (labels)
-    out_labels(im, y, labels);
-  else
-    out(im, 0, y);
+  ValueId table =
+      e->values.strings ? string_constant(e, rows, count, &labels) : picked_numbers(e, rows, count);
+  out_labels(im, ex_look_up(im, table, at), labels);
 }
 
 /* --- keys --- */
@@ -192,20 +192,11 @@ static bool by_number(const Encoder *e, ValueId x) {
   return true;
 }
 
-static ValueId key_constant(const Encoder *e, DType dtype) {
-  Import *im = e->im;
-  int64_t count = e->keys.count;
-  return ex_cast(im,
-                 e->keys.real ? build_const(&im->b, DTYPE_F64, 1, &count, e->keys.real)
-                              : build_const_ints(&im->b, e->keys.whole, e->keys.count),
-                 dtype);
-}
-
 /* NaN is a key from version 4 on. */
 static ValueId equal_keys(const Encoder *e, ValueId x) {
   Import *im = e->im;
   ValueId wide = ex_unsqueeze(im, x, ex_rank(im, x)),
-          equal = ex_eq(im, wide, key_constant(e, ex_dtype(im, x)));
+          equal = ex_eq(im, wide, number_constant(im, &e->keys, ex_dtype(im, x)));
   bool *nans = ARENA_ARRAY(&im->scratch, bool, (uint64_t)e->keys.count + 1), any = false;
   for (uint32_t i = 0; i < e->keys.count && e->keys.real && im->opset >= 4; i++)
     any |= nans[i] = isnan(e->keys.real[i]);

@@ -27,6 +27,10 @@ static Granularity granularity_of(Import *im, ValueId x, uint32_t axis) {
   return gr;
 }
 
+static bool is_single(const Import *im, ValueId v) {
+  return ex_rank(im, v) == 0 || (ex_rank(im, v) == 1 && ex_dim(im, v, 0) == 1);
+}
+
 /* Whether a vector of scales or zero points has one for each entry of the axis. */
 static bool fits_axis(Import *im, const Granularity *gr, ValueId v) {
   if (!v || ex_rank(im, v) != 1 || gr->block)
@@ -44,8 +48,7 @@ static bool read_granularity(Import *im, ValueId x, ValueId scale, ValueId zero,
   gr->block = im->opset >= 21 ? attr_int(im, "block_size", 0) : 0;
   if (gr->block < 0)
     import_fail(im, DIAG_ATTR_VALUE, "block_size is %lld", (long long)gr->block);
-  bool single = ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1);
-  if (!single && gr->rank > 1)
+  if (!is_single(im, scale) && gr->rank > 1)
     gr->axis = import_axis(im, attr_int(im, "axis", 1), gr->rank);
   return fits_axis(im, gr, scale) && fits_axis(im, gr, zero);
 }
@@ -84,17 +87,11 @@ static void join_blocks(Import *im, Granularity *gr, ValueId *scale, ValueId *ze
 
 /* The parameter so that it broadcasts to x. */
 static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
-  SymInt dims[MAX_RANK + 1];
   uint32_t own = ex_rank(im, v);
-  if (own == 0)
-    return v;
-  if (own == 1 && ex_dim(im, v, 0) == 1)
+  if (is_single(im, v))
     return ex_scalar(im, v);
-  if (own == 1 && !(gr->block && gr->rank == 1)) {
-    for (uint32_t i = 0; i < gr->rank; i++)
-      dims[i] = i == gr->axis ? ex_dim(im, v, 0) : 1;
-    return ex_view(im, v, dims, gr->rank);
-  }
+  if (own == 1 && !(gr->block && gr->rank == 1))
+    return ex_along_axis(im, v, gr->axis, gr->rank);
   if (own != gr->rank || !gr->block || own >= MAX_RANK)
     return import_fail(im, DIAG_SHAPE_MISMATCH,
                        "the scale or zero point has rank %u, the input %u%s", own, gr->rank,
@@ -346,10 +343,7 @@ void translate_quantize_linear(Import *im) {
   ValueId divisor = ex_cast(im, spread(im, &gr, scale), precision);
   ValueId quotient = exact_quotient(im, ex_cast(im, x, precision), divisor);
   y = saturated(im, quotient, zero ? spread(im, &gr, zero) : 0, &to);
-  if (to.packed && import_ok(im))
-    out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = y, .packed = to.packed});
-  else
-    out(im, 0, y);
+  out_tensor(im, 0, (Binding){.kind = BIND_VALUE, .value = y, .packed = to.packed});
 }
 
 /* Whole blocks: x with the axis in two dims, blocks and elements of one. */
@@ -527,9 +521,8 @@ bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
 
 bool quantized_has_one_scale(Import *im, uint32_t i) {
   ValueId scale = in_required(im, i);
-  return ex_dtype(im, scale) == DTYPE_F32 &&
-         (ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1)) &&
-         value_is_const(im->g, scale) && !in_packed(im, i + 1);
+  return ex_dtype(im, scale) == DTYPE_F32 && is_single(im, scale) && value_is_const(im->g, scale) &&
+         !in_packed(im, i + 1);
 }
 
 /* In real numbers, where everything is known. */

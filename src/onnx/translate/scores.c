@@ -108,10 +108,7 @@ void classes_out(Import *im, const Classes *classes, ValueId index) {
   if (!counts_up(classes))
     index =
         ex_index_select(im, build_const_ints(&im->b, classes->numbers, classes->count), 0, index);
-  if (classes->labels)
-    out_labels(im, index, classes->labels);
-  else
-    out(im, 0, index);
+  out_labels(im, index, classes->labels);
 }
 
 void classes_out_two(Import *im, const Classes *classes, ValueId second) {
