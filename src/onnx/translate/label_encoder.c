@@ -94,7 +94,6 @@ static void column_default(Import *im, const Column *values, Column *c) {
 
 /* Row i of the table is rows[i] of the values; VALUE of values->count is the default. */
 typedef struct Encoder {
-  Import *im;
   Column keys, values, otherwise;
 } Encoder;
 
@@ -106,8 +105,7 @@ static ValueId number_constant(Import *im, const Column *c, DType dtype) {
   return ex_cast(im, wide, dtype);
 }
 
-static ValueId picked_numbers(const Encoder *e, const uint32_t *rows, uint32_t count) {
-  Import *im = e->im;
+static ValueId picked_numbers(Import *im, const Encoder *e, const uint32_t *rows, uint32_t count) {
   const Column *known = &e->values, *otherwise = &e->otherwise;
   double *real = ARENA_ARRAY(&im->scratch, double, (uint64_t)count + 1);
   int64_t *whole = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
@@ -119,9 +117,8 @@ static ValueId picked_numbers(const Encoder *e, const uint32_t *rows, uint32_t c
   return number_constant(im, &picked, known->dtype);
 }
 
-static ValueId string_constant(const Encoder *e, const uint32_t *rows, uint32_t count,
+static ValueId string_constant(Import *im, const Encoder *e, const uint32_t *rows, uint32_t count,
                                const Labels **labels) {
-  Import *im = e->im;
   uint32_t known = e->values.count;
   StrView *names = ARENA_ARRAY(&im->scratch, StrView, (uint64_t)known + 1);
   int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)known + 1),
@@ -135,19 +132,18 @@ static ValueId string_constant(const Encoder *e, const uint32_t *rows, uint32_t 
 }
 
 /* Binds the output to the rows of the table at `at`, of any shape. */
-static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, ValueId at) {
-  Import *im = e->im;
+static void look_up(Import *im, const Encoder *e, const uint32_t *rows, uint32_t count,
+                    ValueId at) {
   const Labels *labels = NULL;
-  ValueId table =
-      e->values.strings ? string_constant(e, rows, count, &labels) : picked_numbers(e, rows, count);
+  ValueId table = e->values.strings ? string_constant(im, e, rows, count, &labels)
+                                    : picked_numbers(im, e, rows, count);
   out_labels(im, ex_look_up(im, table, at), labels);
 }
 
 /* --- keys --- */
 
 /* The labels of the input among the keys: both are numbered by one list, the keys first. */
-static void by_label(const Encoder *e, ValueId x, const Labels *labels) {
-  Import *im = e->im;
+static void by_label(Import *im, const Encoder *e, ValueId x, const Labels *labels) {
   uint32_t keys = e->keys.count, count = labels->count, known = 0;
   uint64_t all = (uint64_t)keys + count;
   StrView *names = ARENA_ARRAY(&im->scratch, StrView, all + 1);
@@ -165,12 +161,11 @@ static void by_label(const Encoder *e, ValueId x, const Labels *labels) {
       first[known++] = i;
   for (uint32_t i = 0; i < count; i++)
     rows[i] = codes[keys + i] < known ? first[codes[keys + i]] : e->values.count;
-  look_up(e, rows, count, x);
+  look_up(im, e, rows, count, x);
 }
 
 /* Integers that lie close: a table from the least to the greatest, after the row of all others. */
-static bool by_number(const Encoder *e, ValueId x) {
-  Import *im = e->im;
+static bool by_number(Import *im, const Encoder *e, ValueId x) {
   int64_t low = INT64_MAX, high = INT64_MIN;
   for (uint32_t i = 0; i < e->keys.count; i++) {
     low = min_i64(low, e->keys.whole[i]);
@@ -188,13 +183,12 @@ static bool by_number(const Encoder *e, ValueId x) {
   ValueId below = ex_with(im, OP_LE_TENSOR, x, (double)high),
           inside = ex_and(im, ex_with(im, OP_GE_TENSOR, x, (double)low), below),
           at = ex_where(im, inside, x, ex_number(im, x, (double)(low - 1)));
-  look_up(e, rows, span + 1, ex_minus(im, at, (double)(low - 1)));
+  look_up(im, e, rows, span + 1, ex_minus(im, at, (double)(low - 1)));
   return true;
 }
 
 /* NaN is a key from version 4 on. */
-static ValueId equal_keys(const Encoder *e, ValueId x) {
-  Import *im = e->im;
+static ValueId equal_keys(Import *im, const Encoder *e, ValueId x) {
   ValueId wide = ex_unsqueeze(im, x, ex_rank(im, x)),
           equal = ex_eq(im, wide, number_constant(im, &e->keys, ex_dtype(im, x)));
   bool *nans = ARENA_ARRAY(&im->scratch, bool, (uint64_t)e->keys.count + 1), any = false;
@@ -207,23 +201,21 @@ static ValueId equal_keys(const Encoder *e, ValueId x) {
 }
 
 /* The first equal key; after all keys comes one that is more than unequal and less than equal. */
-static void by_comparison(const Encoder *e, ValueId x) {
-  Import *im = e->im;
+static void by_comparison(Import *im, const Encoder *e, ValueId x) {
   uint32_t *rows = ARENA_ARRAY(&im->scratch, uint32_t, (uint64_t)e->keys.count + 1);
   for (uint32_t i = 0; i <= e->keys.count; i++)
     rows[i] = i;
-  ValueId equal = ex_cast(im, equal_keys(e, x), DTYPE_F32);
+  ValueId equal = ex_cast(im, equal_keys(im, e, x), DTYPE_F32);
   Dims column = shape_of(im, equal);
   if (!import_ok(im))
     return;
   column.d[column.rank - 1] = 1;
   equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, column, 0.5), column.rank - 1);
-  look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
+  look_up(im, e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
 }
 
 /* Version 1: a list of strings, from which an integer becomes a string and a string its index. */
-static bool read_first_version(Encoder *e, bool from_strings) {
-  Import *im = e->im;
+static bool read_first_version(Import *im, Encoder *e, bool from_strings) {
   Texts strings;
   if (!attr_strs(im, "classes_strings", &strings) || !strings.count)
     return false;
@@ -238,10 +230,10 @@ static bool read_first_version(Encoder *e, bool from_strings) {
 }
 
 void translate_label_encoder(Import *im) {
-  Encoder e = {.im = im};
+  Encoder e = {0};
   ValueId x = in_required(im, 0);
   const Labels *labels = in_labels(im, 0);
-  if (!(im->opset < 2 && read_first_version(&e, labels != NULL)) &&
+  if (!(im->opset < 2 && read_first_version(im, &e, labels != NULL)) &&
       (!column_read(im, "keys", &e.keys) || !column_read(im, "values", &e.values)))
     return;
   if (e.keys.count != e.values.count) {
@@ -255,7 +247,7 @@ void translate_label_encoder(Import *im) {
   if (!import_ok(im))
     return;
   if (labels)
-    by_label(&e, x, labels);
-  else if (!e.keys.whole || !by_number(&e, x))
-    by_comparison(&e, x);
+    by_label(im, &e, x, labels);
+  else if (!e.keys.whole || !by_number(im, &e, x))
+    by_comparison(im, &e, x);
 }

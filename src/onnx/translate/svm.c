@@ -4,7 +4,6 @@
 enum { CLASSES_MAX = 4096, COEFFICIENTS_MAX = 1 << 26, PROBABILITY_CLASSES_MAX = 64 };
 
 typedef struct Svm {
-  Import *im;
   Floats vectors, coefficients, rho, prob_a, prob_b;
   Ints per_class;
   int64_t features, vector_count;
@@ -29,8 +28,7 @@ static ValueId radial(Import *im, ValueId x, ValueId v, double gamma) {
 }
 
 /* The kernel of samples x and `count` vectors: [N, count]. */
-static ValueId kernel_of(const Svm *s, ValueId x) {
-  Import *im = s->im;
+static ValueId kernel_of(Import *im, const Svm *s, ValueId x) {
   enum {
     LINEAR,
     POLY,
@@ -67,15 +65,14 @@ static ValueId weighted(Import *im, ValueId x, const float *w, int64_t rows, int
   return ex_linear(im, x, weights, offset);
 }
 
-static void check_vectors(const Svm *s) {
+static void check_vectors(Import *im, const Svm *s) {
   uint32_t given = s->vectors.count;
-  if (import_ok(s->im) && (s->features < 1 || given / s->features < s->vector_count))
-    import_fail(s->im, DIAG_ATTR_VALUE, "%u numbers are no %lld support vectors of %lld features",
+  if (import_ok(im) && (s->features < 1 || given / s->features < s->vector_count))
+    import_fail(im, DIAG_ATTR_VALUE, "%u numbers are no %lld support vectors of %lld features",
                 given, (long long)s->vector_count, (long long)s->features);
 }
 
-static bool read_common(Svm *s, ValueId x) {
-  Import *im = s->im;
+static bool read_common(Import *im, Svm *s, ValueId x) {
   s->features = ex_fixed(im, x, 1);
   if (!attr_floats(im, "coefficients", &s->coefficients) || !s->coefficients.count ||
       s->coefficients.count > COEFFICIENTS_MAX || !attr_floats(im, "rho", &s->rho) || !s->rho.count)
@@ -86,18 +83,18 @@ static bool read_common(Svm *s, ValueId x) {
 /* --- regression --- */
 
 void translate_svm_regressor(Import *im) {
-  Svm s = {.im = im};
+  Svm s = {0};
   ValueId x = classic_samples(im), y;
-  if (!read_common(&s, x))
+  if (!read_common(im, &s, x))
     return;
   s.vector_count = attr_int(im, "n_supports", 0);
   if (s.vector_count > 0) {
     (void)attr_floats(im, "support_vectors", &s.vectors);
-    check_vectors(&s);
+    check_vectors(im, &s);
     if (s.coefficients.count < s.vector_count)
       import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld support vectors",
                   s.coefficients.count, (long long)s.vector_count);
-    y = weighted(im, kernel_of(&s, x), s.coefficients.at, 1, s.vector_count, s.rho.at, true);
+    y = weighted(im, kernel_of(im, &s, x), s.coefficients.at, 1, s.vector_count, s.rho.at, true);
   } else {
     if (s.coefficients.count != s.features)
       import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features",
@@ -116,17 +113,13 @@ void translate_svm_regressor(Import *im) {
 /* The method of Wu, Lin and Weng ("Probability estimates for multi-class classification by pairwise
  * coupling", 2004, algorithm 2) on each sample: p [N, C] and the samples still at work [N, 1]. */
 typedef struct Coupling {
-  Import *im;
   uint32_t classes;
   ValueId q; /* [N, C, C] */
   ValueId p, active;
 } Coupling;
 
-static ValueId square(Import *im, ValueId x) { return ex_mul(im, x, x); }
-
 /* One class i of an iteration; diff is 0 for samples that are done, which changes nothing. */
-static void couple_class(Coupling *c, uint32_t i, ValueId *qp, ValueId *pqp) {
-  Import *im = c->im;
+static void couple_class(Import *im, Coupling *c, uint32_t i, ValueId *qp, ValueId *pqp) {
   float *unit = ARENA_ARRAY(&im->scratch, float, c->classes);
   unit[i] = 1;
   ValueId row = ex_select(im, c->q, 1, i), qii = ex_slice(im, row, 1, i, i + 1),
@@ -141,21 +134,19 @@ static void couple_class(Coupling *c, uint32_t i, ValueId *qp, ValueId *pqp) {
 }
 
 /* One iteration; what it gives is whether another one is needed. */
-static ValueId couple(Coupling *c) {
-  Import *im = c->im;
+static ValueId couple(Import *im, Coupling *c) {
   double eps = (double)(0.005F / (float)c->classes);
   ValueId qp = ex_sum(im, ex_mul(im, c->q, ex_unsqueeze(im, c->p, 1)), 2, false),
           pqp = ex_sum(im, ex_mul(im, c->p, qp), 1, true),
           error = ex_reduce_one(im, OP_AMAX, ex_unary(im, OP_ABS, ex_sub(im, qp, pqp)), 1, true);
   c->active = ex_and(im, c->active, ex_with(im, OP_GE_TENSOR, error, eps));
   for (uint32_t i = 0; i < c->classes; i++)
-    couple_class(c, i, &qp, &pqp);
+    couple_class(im, c, i, &qp, &pqp);
   return ex_unary(im, OP_ANY, c->active);
 }
 
 /* p after up to 100 iterations. */
-static ValueId coupled(Coupling *c) {
-  Import *im = c->im;
+static ValueId coupled(Import *im, Coupling *c) {
   SymInt samples = ex_dim(im, c->q, 0);
   ValueId equal = ex_full(im, DTYPE_F32, (SymInt[]){samples, c->classes}, 2,
                           (double)(1.0F / (float)c->classes)),
@@ -166,7 +157,7 @@ static ValueId coupled(Coupling *c) {
   c->active = first + 2;
   for (uint32_t i = 0; i < 2 && import_ok(im); i++)
     value_set_type(im->g, first + 1 + i, value_get(im->g, states[i])->type);
-  ValueId again = couple(c);
+  ValueId again = couple(im, c);
   states[0] = c->p;
   states[1] = c->active;
   return build(&im->b, OP_NEXT, A_VAL(again), A_VALS(states, 2));
@@ -200,37 +191,35 @@ static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
     eye[i * classes + i] = 1;
   ValueId matrix = pair_matrix(im, r, classes);
   ValueId transposed = EX_PERMUTE(im, matrix, 0, 2, 1),
-          sums = ex_sum(im, square(im, transposed), 2, true),
+          sums = ex_sum(im, ex_mul(im, transposed, transposed), 2, true),
           one = classic_floats(im, eye, 2, (int64_t[]){classes, classes});
   ValueId products = ex_mul(im, matrix, transposed);
   return ex_sub(im, ex_mul(im, sums, one), products);
 }
 
-static ValueId probabilities(const Svm *s, ValueId pair_scores) {
-  Import *im = s->im;
+static ValueId probabilities(Import *im, const Svm *s, ValueId pair_scores) {
   int64_t pairs = (int64_t)s->classes.count * (s->classes.count - 1) / 2;
   ValueId a = classic_floats(im, s->prob_a.at, 1, &pairs),
           b = classic_floats(im, s->prob_b.at, 1, &pairs),
           x = ex_unary(im, OP_NEG, ex_add(im, ex_mul(im, pair_scores, a), b)),
           r = ex_clamp(im, ex_unary(im, OP_SIGMOID, x), (double)1.0e-7F, (double)(1 - 1.0e-7F));
-  Coupling c = {.im = im, .classes = s->classes.count};
-  c.q = coupling_matrix(im, r, s->classes.count);
-  return coupled(&c);
+  Coupling c = {.classes = s->classes.count, .q = coupling_matrix(im, r, s->classes.count)};
+  return coupled(im, &c);
 }
 
 /* --- classification --- */
 
 /* The decision of each pair of classes i < j: coefficients of the vectors of i against j, and of
  * those of j against i. */
-static ValueId pair_scores(const Svm *s, ValueId kernel) {
+static ValueId pair_scores(Import *im, const Svm *s, ValueId kernel) {
   uint32_t classes = s->classes.count, pair = 0;
   uint64_t pairs = (uint64_t)classes * (classes - 1) / 2, size, vectors = (uint64_t)s->vector_count;
   if (!mul_u64(pairs, vectors, &size) || size > COEFFICIENTS_MAX)
-    return import_fail(s->im, DIAG_UNSUPPORTED_FEATURE,
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "%u classes and %lld support vectors are too many", classes,
                        (long long)s->vector_count);
-  float *w = ARENA_ARRAY(&s->im->scratch, float, size + 1);
-  uint64_t *start = ARENA_ARRAY(&s->im->scratch, uint64_t, (uint64_t)classes + 1);
+  float *w = ARENA_ARRAY(&im->scratch, float, size + 1);
+  uint64_t *start = ARENA_ARRAY(&im->scratch, uint64_t, (uint64_t)classes + 1);
   for (uint32_t i = 0; i < classes; i++)
     start[i + 1] = start[i] + (uint64_t)s->per_class.at[i];
   for (uint32_t i = 0; i + 1 < classes; i++)
@@ -240,12 +229,11 @@ static ValueId pair_scores(const Svm *s, ValueId kernel) {
       for (uint64_t v = start[j]; v < start[j + 1]; v++)
         w[pair * vectors + v] = s->coefficients.at[i * vectors + v];
     }
-  return weighted(s->im, kernel, w, (int64_t)pairs, s->vector_count, s->rho.at, false);
+  return weighted(im, kernel, w, (int64_t)pairs, s->vector_count, s->rho.at, false);
 }
 
 /* Each pair has a vote: for i when its decision is positive, else for j. */
-static ValueId winners(const Svm *s, ValueId scores) {
-  Import *im = s->im;
+static ValueId winners(Import *im, const Svm *s, ValueId scores) {
   uint32_t classes = s->classes.count, pair = 0;
   int64_t pairs = (int64_t)classes * (classes - 1) / 2;
   float *w = ARENA_ARRAY(&im->scratch, float, (uint64_t)pairs *classes),
@@ -261,12 +249,11 @@ static ValueId winners(const Svm *s, ValueId scores) {
   return ex_argmax(im, votes, 1, false);
 }
 
-static void by_vectors(const Svm *s, ValueId x) {
-  Import *im = s->im;
-  ValueId scores = pair_scores(s, kernel_of(s, x));
-  classes_out(im, &s->classes, winners(s, scores));
+static void by_vectors(Import *im, const Svm *s, ValueId x) {
+  ValueId scores = pair_scores(im, s, kernel_of(im, s, x));
+  classes_out(im, &s->classes, winners(im, s, scores));
   if (s->prob_a.count)
-    out(im, 1, post_apply(im, s->post, probabilities(s, scores)));
+    out(im, 1, post_apply(im, s->post, probabilities(im, s, scores)));
   else if (s->classes.count == 2)
     out(im, 1, post_two(im, s->post, scores, s->post != POST_NONE));
   else
@@ -274,8 +261,7 @@ static void by_vectors(const Svm *s, ValueId x) {
 }
 
 /* Without support vectors: a row of coefficients for each class. */
-static void by_rows(const Svm *s, ValueId x) {
-  Import *im = s->im;
+static void by_rows(Import *im, const Svm *s, ValueId x) {
   uint32_t classes = s->classes.count;
   if (s->coefficients.count != s->features * classes)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features of %u classes",
@@ -294,62 +280,60 @@ static void by_rows(const Svm *s, ValueId x) {
   out(im, 1, classes == 1 ? post_single(im, s->post, scores) : post_apply(im, s->post, scores));
 }
 
-static void read_probabilities(Svm *s, uint64_t pairs) {
-  if (!attr_floats(s->im, "prob_a", &s->prob_a) || !s->prob_a.count)
+static void read_probabilities(Import *im, Svm *s, uint64_t pairs) {
+  if (!attr_floats(im, "prob_a", &s->prob_a) || !s->prob_a.count)
     return;
-  (void)attr_floats(s->im, "prob_b", &s->prob_b);
+  (void)attr_floats(im, "prob_b", &s->prob_b);
   if (s->prob_a.count != s->prob_b.count || s->prob_b.count < pairs)
-    import_fail(s->im, DIAG_ATTR_VALUE, "'prob_a' has %u numbers and 'prob_b' %u", s->prob_a.count,
+    import_fail(im, DIAG_ATTR_VALUE, "'prob_a' has %u numbers and 'prob_b' %u", s->prob_a.count,
                 s->prob_b.count);
   else if (s->classes.count > PROBABILITY_CLASSES_MAX)
-    import_fail(s->im, DIAG_UNSUPPORTED_FEATURE, "probabilities of more than %d classes",
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "probabilities of more than %d classes",
                 PROBABILITY_CLASSES_MAX);
 }
 
-static void check_classes(const Svm *s, uint64_t pairs) {
+static void check_classes(Import *im, const Svm *s, uint64_t pairs) {
   uint32_t listed = s->per_class.count;
   uint64_t classes = s->classes.count, vectors = (uint64_t)s->vector_count;
   if (listed != classes || classes < 2)
-    import_fail(s->im, DIAG_ATTR_VALUE, "'vectors_per_class' has %u numbers for %llu classes",
-                listed, (unsigned long long)classes);
+    import_fail(im, DIAG_ATTR_VALUE, "'vectors_per_class' has %u numbers for %llu classes", listed,
+                (unsigned long long)classes);
   else if (s->coefficients.count < (classes - 1) * vectors || s->rho.count < pairs)
-    import_fail(s->im, DIAG_ATTR_VALUE,
+    import_fail(im, DIAG_ATTR_VALUE,
                 "there are %u coefficients and %u numbers in 'rho' for %llu classes",
                 s->coefficients.count, s->rho.count, (unsigned long long)classes);
 }
 
 /* Sums up the vectors of all classes. */
-static void count_vectors(Svm *s) {
-  for (uint32_t i = 0; i < s->per_class.count && import_ok(s->im); i++) {
+static void count_vectors(Import *im, Svm *s) {
+  for (uint32_t i = 0; i < s->per_class.count && import_ok(im); i++) {
     if (s->per_class.at[i] < 0 || s->per_class.at[i] > COEFFICIENTS_MAX)
-      import_fail(s->im, DIAG_ATTR_VALUE, "class %u has %lld support vectors", i,
+      import_fail(im, DIAG_ATTR_VALUE, "class %u has %lld support vectors", i,
                   (long long)s->per_class.at[i]);
     s->vector_count += s->per_class.at[i];
     if (s->vector_count > COEFFICIENTS_MAX)
-      import_fail(s->im, DIAG_ATTR_VALUE, "there are too many support vectors");
+      import_fail(im, DIAG_ATTR_VALUE, "there are too many support vectors");
   }
 }
 
 void translate_svm_classifier(Import *im) {
-  Svm s = {.im = im, .post = post_read(im)};
+  Svm s = {.post = post_read(im)};
   ValueId x = classic_samples(im);
-  if (!classes_read(im, "classlabels_ints", &s.classes) || !read_common(&s, x))
+  if (!classes_read(im, "classlabels_ints", &s.classes) || !read_common(im, &s, x))
     return;
   if (s.classes.count > CLASSES_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "there are %u classes", s.classes.count);
   (void)attr_ints(im, "vectors_per_class", &s.per_class);
-  count_vectors(&s);
+  count_vectors(im, &s);
   uint64_t pairs = (uint64_t)s.classes.count * (s.classes.count - 1) / 2;
-  read_probabilities(&s, pairs);
+  read_probabilities(im, &s, pairs);
   if (s.vector_count > 0) {
     (void)attr_floats(im, "support_vectors", &s.vectors);
-    check_vectors(&s);
-    check_classes(&s, pairs);
+    check_vectors(im, &s);
+    check_classes(im, &s, pairs);
   }
-  if (!import_ok(im))
-    return;
-  if (s.vector_count > 0)
-    by_vectors(&s, x);
-  else
-    by_rows(&s, x);
+  if (import_ok(im) && s.vector_count > 0)
+    by_vectors(im, &s, x);
+  else if (import_ok(im))
+    by_rows(im, &s, x);
 }

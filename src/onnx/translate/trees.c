@@ -83,38 +83,28 @@ void translate_tree_ensemble(Import *im) {
 /* --- classification --- */
 
 typedef struct Classifier {
-  Import *im;
   Trees t;
   Classes classes;
   PostTransform post;
   const TreeVoted *voted;
-  ValueId x;
 } Classifier;
-
-static ValueId column(const Classifier *c, ValueId scores, uint32_t i) {
-  return ex_slice(c->im, scores, 1, i, i + 1);
-}
-
-static ValueId plus_base(const Classifier *c, ValueId score, uint32_t i) {
-  return ex_plus(c->im, score, c->t.base.at[i]);
-}
 
 /* The two scores of two classes, or only the first when *single. *weight: what decides. A score
  * without a vote is 0, and so is its base value; with base values the second score is made of the
  * votes for the first class. */
-static ValueId score_pair(const Classifier *c, ValueId sums, bool *single, ValueId *weight) {
-  Import *im = c->im;
+static ValueId score_pair(Import *im, const Classifier *c, ValueId sums, bool *single,
+                          ValueId *weight) {
   bool second = c->voted[1] == VOTED_ALWAYS, first = c->voted[0] != VOTED_NEVER;
-  ValueId a = column(c, sums, 0), b = column(c, sums, 1), zero = ex_sub(im, b, b);
+  ValueId a = ex_slice(im, sums, 1, 0, 1), b = ex_slice(im, sums, 1, 1, 2), zero = ex_sub(im, b, b);
   *single = false;
   if (c->t.base.count == 2 && second) {
-    b = plus_base(c, a, 1);
+    b = ex_plus(im, a, c->t.base.at[1]);
     a = first ? ex_unary(im, OP_NEG, b) : zero;
   } else if (c->t.base.count == 2) {
-    a = plus_base(c, a, 0);
+    a = ex_plus(im, a, c->t.base.at[0]);
     b = ex_sub(im, a, a);
   } else {
-    a = c->t.base.count == 1 && first ? plus_base(c, a, 0) : a;
+    a = c->t.base.count == 1 && first ? ex_plus(im, a, c->t.base.at[0]) : a;
     *single = !second;
   }
   *weight = second ? b : a;
@@ -122,8 +112,7 @@ static ValueId score_pair(const Classifier *c, ValueId sums, bool *single, Value
 }
 
 /* Only votes for one class: their sum decides, against 0.5 when none is negative. */
-static void two_classes(const Classifier *c, ValueId sums) {
-  Import *im = c->im;
+static void two_classes(Import *im, const Classifier *c, ValueId sums) {
   bool unsure = c->voted[1] == VOTED_SOMETIMES ||
                 (c->t.base.count && c->voted[0] == VOTED_SOMETIMES && c->voted[1] == VOTED_ALWAYS);
   if (unsure || c->t.base.count > 2 || !c->t.vote_count)
@@ -133,7 +122,7 @@ static void two_classes(const Classifier *c, ValueId sums) {
   bool positive = true, single, one_kind = c->voted[0] == VOTED_NEVER || c->voted[1] == VOTED_NEVER;
   for (uint32_t i = 0; i < c->t.vote_count; i++)
     positive &= c->t.votes[i].weight >= 0;
-  ValueId weight = 0, scores = ex_cast(im, score_pair(c, sums, &single, &weight), DTYPE_F32);
+  ValueId weight = 0, scores = ex_cast(im, score_pair(im, c, sums, &single, &weight), DTYPE_F32);
   ValueId yes = ex_with(im, OP_GT_TENSOR, weight, one_kind && positive ? 0.5 : 0);
   const int64_t plain[2] = {0, 1};
   Classes classes = c->classes;
@@ -145,20 +134,18 @@ static void two_classes(const Classifier *c, ValueId sums) {
 }
 
 /* One class: the label says whether its score is positive. */
-static void one_class(const Classifier *c, ValueId score) {
-  Import *im = c->im;
+static void one_class(Import *im, const Classifier *c, ValueId score) {
   if (c->classes.labels || c->t.base.count > 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "a single class with a string as label, or with %u base values", c->t.base.count);
-  score = c->t.base.count ? plus_base(c, score, 0) : score;
+  score = c->t.base.count ? ex_plus(im, score, c->t.base.at[0]) : score;
   ValueId yes = EX_VIEW(im, ex_with(im, OP_GT_TENSOR, score, 0), ex_dim(im, score, 0));
   out(im, 0, ex_cast(im, yes, DTYPE_I64));
   out(im, 1, post_single(im, c->post, ex_cast(im, score, DTYPE_F32)));
 }
 
 /* Classes without a vote do not win, unless there are base values. */
-static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
-  Import *im = c->im;
+static void many_classes(Import *im, const Classifier *c, ValueId sums, ValueId voted) {
   if (c->t.base.count && c->t.base.count != c->t.results)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u classes", c->t.base.count,
                 c->t.results);
@@ -172,8 +159,8 @@ static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
 }
 
 void translate_tree_classifier(Import *im) {
-  Classifier c = {.im = im};
-  c.x = read_samples(im, &c.t);
+  Classifier c = {0};
+  ValueId x = read_samples(im, &c.t);
   c.post = post_read(im);
   if (!import_ok(im) || !classes_read(im, "classlabels_int64s", &c.classes))
     return;
@@ -184,11 +171,11 @@ void translate_tree_classifier(Import *im) {
   c.voted = trees_voted(im, &c.t);
   bool uncertain = c.t.results > 2 && !c.t.base.count && !all_voted(&c.t, c.voted);
   ValueId voted = 0,
-          sums = trees_walk(im, &c.t, fit_samples(im, &c.t, c.x), uncertain ? &voted : NULL);
+          sums = trees_walk(im, &c.t, fit_samples(im, &c.t, x), uncertain ? &voted : NULL);
   if (c.t.results == 1)
-    one_class(&c, sums);
+    one_class(im, &c, sums);
   else if (c.t.results == 2)
-    two_classes(&c, sums);
+    two_classes(im, &c, sums);
   else
-    many_classes(&c, sums, voted);
+    many_classes(im, &c, sums, voted);
 }

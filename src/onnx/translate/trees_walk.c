@@ -33,7 +33,6 @@ typedef struct Test {
 } Test;
 
 typedef struct Walk {
-  Import *im;
   const Trees *t;
   Test *tests;
   uint32_t test_count;
@@ -58,9 +57,9 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Limits of "x is one of these": up to the float below each, up to each. Neighbours share one. */
-static void limits_of_set(Walk *w, Limits *l, const double *values, uint32_t count) {
-  double *sorted = ARENA_ARRAY(&w->im->scratch, double, count + 1),
-         *at = ARENA_ARRAY(&w->im->scratch, double, 2 * (uint64_t)count + 1);
+static void limits_of_set(Import *im, Walk *w, Limits *l, const double *values, uint32_t count) {
+  double *sorted = ARENA_ARRAY(&im->scratch, double, count + 1),
+         *at = ARENA_ARRAY(&im->scratch, double, 2 * (uint64_t)count + 1);
   if (count)
     memcpy(sorted, values, count * sizeof *sorted);
   qsort(sorted, count, sizeof *sorted, by_value);
@@ -79,8 +78,8 @@ static void limits_of_set(Walk *w, Limits *l, const double *values, uint32_t cou
   }
 }
 
-static void limits_of_split(Walk *w, Limits *l, double limit, bool first) {
-  double *at = ARENA_ARRAY(&w->im->scratch, double, 1);
+static void limits_of_split(Import *im, Limits *l, double limit, bool first) {
+  double *at = ARENA_ARRAY(&im->scratch, double, 1);
   at[0] = limit;
   l->at = at;
   l->count = 1;
@@ -101,20 +100,20 @@ static void route_nan(Walk *w, Limits *l, bool wanted) {
   w->two_copies |= l->nan_low || l->nan_low_once;
 }
 
-static void find_limits(Walk *w, const TreeNode *n, Limits *l) {
+static void find_limits(Import *im, Walk *w, const TreeNode *n, Limits *l) {
   bool negated = n->mode == TREE_NEQ, lower = n->mode == TREE_LT || n->mode == TREE_GTE;
   double split = w->t->wide ? n->split : (double)(float)n->split;
   if (n->mode != TREE_MEMBER && isnan(split)) /* the same for all numbers */
-    limits_of_split(w, l, INFINITY, negated);
+    limits_of_split(im, l, INFINITY, negated);
   else if (lower && split == -INFINITY)
-    limits_of_split(w, l, INFINITY, n->mode == TREE_GTE);
+    limits_of_split(im, l, INFINITY, n->mode == TREE_GTE);
   else if (lower)
-    limits_of_split(w, l, below(w->t, split), n->mode == TREE_LT);
+    limits_of_split(im, l, below(w->t, split), n->mode == TREE_LT);
   else if (n->mode == TREE_LEQ || n->mode == TREE_GT)
-    limits_of_split(w, l, split, n->mode == TREE_LEQ);
+    limits_of_split(im, l, split, n->mode == TREE_LEQ);
   else {
     l->first = negated;
-    limits_of_set(w, l, n->mode == TREE_MEMBER ? n->members : &split,
+    limits_of_set(im, w, l, n->mode == TREE_MEMBER ? n->members : &split,
                   n->mode == TREE_MEMBER ? n->member_count : 1);
   }
   route_nan(w, l, n->missing_true || negated);
@@ -151,16 +150,15 @@ static int64_t height_of(const Limits *l) {
   return height;
 }
 
-static void make_tests(Walk *w) {
+static void make_tests(Import *im, Walk *w) {
   const Trees *t = w->t;
-  Import *im = w->im;
   uint64_t count = 0;
   w->first_test = ARENA_ARRAY(&im->scratch, uint32_t, t->node_count);
   w->limits = ARENA_ARRAY(&im->scratch, Limits, t->node_count);
   for (uint32_t i = 0; i < t->node_count && import_ok(im); i++) {
     if (t->nodes[i].mode == TREE_LEAF)
       continue;
-    find_limits(w, &t->nodes[i], &w->limits[i]);
+    find_limits(im, w, &t->nodes[i], &w->limits[i]);
     w->first_test[i] = (uint32_t)count;
     count += w->limits[i].count;
     if (count > ENTRIES_MAX)
@@ -204,12 +202,12 @@ static Levels levels_of(const Trees *t, Arena *arena) {
   return all;
 }
 
-static void measure_depths(Walk *w) {
+static void measure_depths(Import *im, Walk *w) {
   const Trees *t = w->t;
-  Levels all = levels_of(t, &w->im->scratch);
-  int64_t *level = ARENA_ARRAY(&w->im->scratch, int64_t, t->node_count);
-  w->depths = ARENA_ARRAY(&w->im->scratch, int64_t, t->root_count);
-  for (uint32_t i = 0; i < all.count && import_ok(w->im); i++) {
+  Levels all = levels_of(t, &im->scratch);
+  int64_t *level = ARENA_ARRAY(&im->scratch, int64_t, t->node_count);
+  w->depths = ARENA_ARRAY(&im->scratch, int64_t, t->root_count);
+  for (uint32_t i = 0; i < all.count && import_ok(im); i++) {
     uint32_t node = all.nodes[i], tree = all.tree[node];
     const TreeNode *n = &t->nodes[node];
     if (n->mode == TREE_LEAF)
@@ -218,23 +216,23 @@ static void measure_depths(Walk *w) {
     w->depths[tree] = max_i64(w->depths[tree], below);
     level[n->when_true] = level[n->when_false] = below;
     if (below > DEPTH_MAX)
-      import_fail(w->im, DIAG_UNSUPPORTED_FEATURE, "a tree has more than %d levels", DEPTH_MAX);
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a tree has more than %d levels", DEPTH_MAX);
   }
 }
 
 /* Sorts by counting: how many trees have each depth is how many come before the next. */
-static void order_trees(Walk *w) {
-  Arena *arena = &w->im->scratch;
+static void order_trees(Import *im, Walk *w) {
+  Arena *arena = &im->scratch;
   uint32_t count = w->t->root_count, *before = ARENA_ARRAY(arena, uint32_t, DEPTH_MAX + 2), at = 0;
   w->order = ARENA_ARRAY(arena, uint32_t, count);
-  for (uint32_t i = 0; i < count && import_ok(w->im); i++)
+  for (uint32_t i = 0; i < count && import_ok(im); i++)
     before[w->depths[i]]++;
   for (int64_t depth = DEPTH_MAX; depth >= 0; depth--) {
     uint32_t here = before[depth];
     before[depth] = at;
     at += here;
   }
-  for (uint32_t i = 0; i < count && import_ok(w->im); i++)
+  for (uint32_t i = 0; i < count && import_ok(im); i++)
     w->order[before[w->depths[i]]++] = i;
 }
 
@@ -257,8 +255,8 @@ static void set_entry(const Walk *w, Entries *e, uint32_t at, uint32_t to) {
   e->follow[at] = leaf ? at : (int64_t)w->t->root_count + 2 * (int64_t)to;
 }
 
-static Entries make_entries(const Walk *w) {
-  Arena *arena = &w->im->scratch;
+static Entries make_entries(Import *im, const Walk *w) {
+  Arena *arena = &im->scratch;
   uint32_t roots = w->t->root_count, count = roots + 2 * w->test_count;
   Entries e = {.count = count,
                .features = ARENA_ARRAY(arena, int64_t, count),
@@ -275,8 +273,8 @@ static Entries make_entries(const Walk *w) {
 }
 
 /* A constant in the type of the features. */
-static ValueId real_table(const Walk *w, const double *values, uint32_t rank, const int64_t *dims) {
-  Import *im = w->im;
+static ValueId real_table(Import *im, const Walk *w, const double *values, uint32_t rank,
+                          const int64_t *dims) {
   if (w->t->wide)
     return build_const(&im->b, DTYPE_F64, rank, dims, values);
   uint64_t count = rank == 2 ? (uint64_t)(dims[0] * dims[1]) : (uint64_t)dims[0];
@@ -300,11 +298,11 @@ static void cast_vote(const Trees *t, double *sum, double weight) {
 }
 
 /* A row of votes for each entry; those of all nodes are added up first. */
-static double *vote_rows(const Walk *w, const Entries *e, bool presence) {
+static double *vote_rows(Import *im, const Walk *w, const Entries *e, bool presence) {
   const Trees *t = w->t;
   uint64_t results = t->results;
-  double *by_node = ARENA_ARRAY(&w->im->scratch, double, t->node_count *results),
-         *rows = ARENA_ARRAY(&w->im->scratch, double, e->count *results);
+  double *by_node = ARENA_ARRAY(&im->scratch, double, t->node_count *results),
+         *rows = ARENA_ARRAY(&im->scratch, double, e->count *results);
   double none = presence ? 0 : no_vote(t);
   for (uint64_t i = 0; i < t->node_count * results; i++)
     by_node[i] = none;
@@ -323,18 +321,16 @@ static double *vote_rows(const Walk *w, const Entries *e, bool presence) {
 
 /* --- the program --- */
 
-static ValueId with_second_copy(const Walk *w, ValueId x) {
-  Import *im = w->im;
+static ValueId with_second_copy(Import *im, ValueId x) {
   ValueId missing = ex_ne(im, x, x);
   return ex_cat2(im, x, ex_where(im, missing, ex_number(im, x, -INFINITY), x), 1);
 }
 
 /* The entries [N, trees] after the first test, which is the same for all samples. */
-static ValueId first_step(const Walk *w, const Entries *e, ValueId x) {
-  Import *im = w->im;
+static ValueId first_step(Import *im, const Walk *w, const Entries *e, ValueId x) {
   int64_t trees = w->t->root_count;
   ValueId value = ex_index_select(im, x, 1, build_const_ints(&im->b, e->features, (uint32_t)trees)),
-          passed = ex_le(im, value, real_table(w, e->splits, 1, &trees));
+          passed = ex_le(im, value, real_table(im, w, e->splits, 1, &trees));
   ValueId follow = build_const_ints(&im->b, e->follow, (uint32_t)trees);
   return ex_add(im, ex_cast(im, passed, DTYPE_I64), follow);
 }
@@ -346,22 +342,20 @@ typedef struct Tables {
   ValueId row;                      /* where each begins, [N, 1]; 0: there is one */
 } Tables;
 
-static Tables make_tables(const Walk *w, const Entries *e, ValueId x) {
-  Import *im = w->im;
+static Tables make_tables(Import *im, const Walk *w, const Entries *e, ValueId x) {
   SymInt samples = ex_dim(im, x, 0), columns = ex_dim(im, x, 1);
   int64_t count = e->count;
   Tables t = {0};
   t.features = build_const_ints(&im->b, e->features, e->count);
   t.follow = build_const_ints(&im->b, e->follow, e->count);
-  t.splits = real_table(w, e->splits, 1, &count);
+  t.splits = real_table(im, w, e->splits, 1, &count);
   t.x = ex_flat(im, x);
   if (!(sym_is_const(samples) && samples == 1))
     t.row = EX_VIEW(im, ex_times(im, ex_arange(im, samples), (double)columns), samples, 1);
   return t;
 }
 
-static ValueId step(const Walk *w, const Tables *t, ValueId at) {
-  Import *im = w->im;
+static ValueId step(Import *im, const Tables *t, ValueId at) {
   ValueId column = ex_look_up(im, t->features, at);
   column = t->row ? ex_add(im, column, t->row) : column;
   ValueId value = ex_look_up(im, t->x, column),
@@ -371,24 +365,23 @@ static ValueId step(const Walk *w, const Tables *t, ValueId at) {
 }
 
 /* The columns of [N, trees] in the order of the model. */
-static ValueId in_order(const Walk *w, ValueId at) {
+static ValueId in_order(Import *im, const Walk *w, ValueId at) {
   uint32_t count = w->t->root_count;
-  int64_t *from = ARENA_ARRAY(&w->im->scratch, int64_t, count);
+  int64_t *from = ARENA_ARRAY(&im->scratch, int64_t, count);
   bool same = true;
   for (uint32_t i = 0; i < count; i++) {
     from[w->order[i]] = i;
     same = same && w->order[i] == i;
   }
-  return same ? at : ex_index_select(w->im, at, 1, build_const_ints(&w->im->b, from, count));
+  return same ? at : ex_index_select(im, at, 1, build_const_ints(&im->b, from, count));
 }
 
 /* Trees that have ended wait aside once they are a quarter of those that are walked. */
-static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
-  Import *im = w->im;
-  ValueId at = first_step(w, e, x), ended[64],
+static ValueId walk_down(Import *im, const Walk *w, const Entries *e, ValueId x) {
+  ValueId at = first_step(im, w, e, x), ended[64],
           all[64]; /* more quarters than a count of 32 bits has */
   uint32_t width = w->t->root_count, active = width, parts = 0;
-  Tables t = w->depths[w->order[0]] > 1 ? make_tables(w, e, x) : (Tables){0};
+  Tables t = w->depths[w->order[0]] > 1 ? make_tables(im, w, e, x) : (Tables){0};
   for (int64_t level = 1; level < w->depths[w->order[0]] && import_ok(im); level++) {
     while (w->depths[w->order[active - 1]] <= level)
       active--;
@@ -397,26 +390,24 @@ static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
       at = ex_slice(im, at, 1, 0, active);
       width = active;
     }
-    at = step(w, &t, at);
+    at = step(im, &t, at);
   }
   if (!parts)
-    return in_order(w, at);
+    return in_order(im, w, at);
   all[0] = at;
   for (uint32_t i = 0; i < parts; i++)
     all[1 + i] = ended[parts - 1 - i];
-  return in_order(w, ex_cat(im, all, parts + 1, 1));
+  return in_order(im, w, ex_cat(im, all, parts + 1, 1));
 }
 
-static ValueId votes_at(const Walk *w, const double *rows, uint32_t entries, ValueId at,
+static ValueId votes_at(Import *im, const Walk *w, const double *rows, uint32_t entries, ValueId at,
                         SymInt samples) {
-  Import *im = w->im;
-  ValueId table = real_table(w, rows, 2, (int64_t[]){entries, w->t->results}),
+  ValueId table = real_table(im, w, rows, 2, (int64_t[]){entries, w->t->results}),
           flat = EX_VIEW(im, at, sym_mul(&im->g->syms, samples, w->t->root_count));
   return EX_VIEW(im, ex_index_select(im, table, 0, flat), samples, w->t->root_count, w->t->results);
 }
 
-static ValueId aggregated(const Walk *w, ValueId votes) {
-  Import *im = w->im;
+static ValueId aggregated(Import *im, const Walk *w, ValueId votes) {
   static const OpId ops[] = {[TREES_AVERAGE] = OP_SUM_DIM_INTLIST,
                              [TREES_SUM] = OP_SUM_DIM_INTLIST,
                              [TREES_MIN] = OP_AMIN,
@@ -426,10 +417,10 @@ static ValueId aggregated(const Walk *w, ValueId votes) {
 }
 
 ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
-  Walk w = {.im = im, .t = t};
-  make_tests(&w);
-  measure_depths(&w);
-  order_trees(&w);
+  Walk w = {.t = t};
+  make_tests(im, &w);
+  measure_depths(im, &w);
+  order_trees(im, &w);
   uint64_t cells;
   uint64_t entries = t->root_count + 2 * (uint64_t)w.test_count;
   if (!mul_u64(max_i64((int64_t)entries, t->node_count), t->results, &cells) || cells > ENTRIES_MAX)
@@ -437,12 +428,13 @@ ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
                 (unsigned long long)entries, t->results);
   if (!import_ok(im))
     return 0;
-  Entries e = make_entries(&w);
+  Entries e = make_entries(im, &w);
   SymInt samples = ex_dim(im, x, 0);
-  ValueId at = walk_down(&w, &e, w.two_copies ? with_second_copy(&w, x) : x);
-  ValueId y = aggregated(&w, votes_at(&w, vote_rows(&w, &e, false), e.count, at, samples));
+  ValueId at = walk_down(im, &w, &e, w.two_copies ? with_second_copy(im, x) : x);
+  ValueId y =
+      aggregated(im, &w, votes_at(im, &w, vote_rows(im, &w, &e, false), e.count, at, samples));
   if (voted) {
-    ValueId present = votes_at(&w, vote_rows(&w, &e, true), e.count, at, samples);
+    ValueId present = votes_at(im, &w, vote_rows(im, &w, &e, true), e.count, at, samples);
     *voted = ex_with(im, OP_GT_TENSOR, ex_reduce_one(im, OP_AMAX, present, 1, false), 0);
     y = ex_where(im, *voted, y, ex_number(im, y, 0));
   }
