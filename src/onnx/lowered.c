@@ -15,7 +15,6 @@ const LoweredOp *import_lowered(const Import *im, StrView domain, StrView op) {
 
 /* The program's graph, and what its values are in the graph that is made. */
 typedef struct Inlining {
-  Import *im;
   const LoweredOp *lowered;
   const Graph *from;
   ValueId *values; /* by value of from; 0: not there yet */
@@ -52,60 +51,60 @@ static bool same_type(const Type *a, const Type *b) {
 }
 
 /* The value of the new graph; constants are made when they are first used. */
-static ValueId map_value(Inlining *n, ValueId v) {
+static ValueId map_value(Import *im, Inlining *n, ValueId v) {
   if (!v || n->values[v] || !value_is_const(n->from, v))
     return n->values[v];
   Constant bytes = *value_constant(n->from, v);
-  TypeId type = copy_type(n->im->g, value_type(n->from, v));
-  return n->values[v] = graph_add_constant(n->im->g, type, bytes, 0);
+  TypeId type = copy_type(im->g, value_type(n->from, v));
+  return n->values[v] = graph_add_constant(im->g, type, bytes, 0);
 }
 
-static ArgIn map_argument(Inlining *n, ArgIn arg) {
+static ArgIn map_argument(Import *im, Inlining *n, ArgIn arg) {
   if (arg.kind == ARG_VALUE)
-    arg.i = map_value(n, (ValueId)arg.i);
+    arg.i = map_value(im, n, (ValueId)arg.i);
   if (arg.kind == ARG_VALUES) {
-    ValueId *values = ARENA_ARRAY(&n->im->scratch, ValueId, (size_t)arg.count + 1);
+    ValueId *values = ARENA_ARRAY(&im->scratch, ValueId, (size_t)arg.count + 1);
     for (uint32_t i = 0; i < arg.count; i++)
-      values[i] = map_value(n, arg.values[i]);
+      values[i] = map_value(im, n, arg.values[i]);
     arg.values = values;
   }
   return arg;
 }
 
-static void copy_node(Inlining *n, NodeId node) {
-  Arena *scratch = &n->im->scratch;
+static void copy_node(Import *im, Inlining *n, NodeId node) {
+  Arena *scratch = &im->scratch;
   uint32_t count = node_cget(n->from, node)->arg_count;
   ArgIn *args = ARENA_ARRAY(scratch, ArgIn, (size_t)count + 1);
   for (uint32_t i = 0; i < count; i++)
-    args[i] = map_argument(n, node_arg_in(n->from, node, i, scratch));
-  ValueId first = build_args(&n->im->b, node_cget(n->from, node)->op, args, count);
-  for (uint32_t i = 0; i < node_cget(n->from, node)->result_count && import_ok(n->im); i++) {
+    args[i] = map_argument(im, n, node_arg_in(n->from, node, i, scratch));
+  ValueId first = build_args(&im->b, node_cget(n->from, node)->op, args, count);
+  for (uint32_t i = 0; i < node_cget(n->from, node)->result_count && import_ok(im); i++) {
     ValueId result = node_result(n->from, node, i);
     n->values[result] = first + i;
-    if (!same_type(value_type(n->from, result), vt(n->im, first + i)))
-      import_fail(n->im, DIAG_LOWERED_MISMATCH,
+    if (!same_type(value_type(n->from, result), vt(im, first + i)))
+      import_fail(im, DIAG_LOWERED_MISMATCH,
                   "result %u of '%s' has another type than in the program", i, n->lowered->path);
   }
 }
 
-static void refuse_input(Inlining *n, uint32_t i, const Type *want, ValueId have) {
+static void refuse_input(Import *im, Inlining *n, uint32_t i, const Type *want, ValueId have) {
   StrBuf wanted = {0}, had = {0};
   type_print(n->from, want, &wanted);
-  type_print(n->im->g, vt(n->im, have), &had);
-  import_fail(n->im, DIAG_LOWERED_MISMATCH, "input %u is %s, '%s' takes %s", i, strbuf_cstr(&had),
+  type_print(im->g, vt(im, have), &had);
+  import_fail(im, DIAG_LOWERED_MISMATCH, "input %u is %s, '%s' takes %s", i, strbuf_cstr(&had),
               n->lowered->path, strbuf_cstr(&wanted));
   strbuf_release(&wanted);
   strbuf_release(&had);
 }
 
-static void bind_inputs(Inlining *n) {
-  for (uint32_t i = 0; i < n->from->input_count && import_ok(n->im); i++) {
-    ValueId given = in_required(n->im, i), input = n->from->inputs[i];
-    if (!import_ok(n->im))
+static void bind_inputs(Import *im, Inlining *n) {
+  for (uint32_t i = 0; i < n->from->input_count && import_ok(im); i++) {
+    ValueId given = in_required(im, i), input = n->from->inputs[i];
+    if (!import_ok(im))
       return;
     const Type *want = value_type(n->from, input);
-    if (!same_type(want, vt(n->im, given)))
-      refuse_input(n, i, want, given);
+    if (!same_type(want, vt(im, given)))
+      refuse_input(im, n, i, want, given);
     n->values[input] = given;
   }
 }
@@ -128,12 +127,12 @@ void import_lowered_call(Import *im, const LoweredOp *lowered) {
                 SV_ARG(name), why);
     return;
   }
-  Inlining n = {im, lowered, from, ARENA_ARRAY(&im->scratch, ValueId, from->value_count)};
-  bind_inputs(&n);
+  Inlining n = {lowered, from, ARENA_ARRAY(&im->scratch, ValueId, from->value_count)};
+  bind_inputs(im, &n);
   for (FOR_NODES(from, node))
     if (import_ok(im))
-      copy_node(&n, node);
+      copy_node(im, &n, node);
   for (uint32_t i = 0; i < out_count(im) && import_ok(im); i++)
     if (out_wanted(im, i))
-      out(im, i, map_value(&n, graph_output(from, i)));
+      out(im, i, map_value(im, &n, graph_output(from, i)));
 }

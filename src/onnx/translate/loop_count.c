@@ -235,7 +235,6 @@ bool counter_holds(Import *im, const LoopCounter *c, ValueId next, SymInt number
 /* --- counting --- */
 
 typedef struct Probe {
-  Import *im;
   const RunLoop *loop;
   LoopCount *count;
   SymInt number;
@@ -248,10 +247,10 @@ typedef struct Probe {
 
 /* The part of the body that gives the next condition, and the next value of what may be a counter.
  */
-static void begin_probe(Probe *p) {
+static void begin_probe(Import *im, Probe *p) {
   const RunLoop *loop = p->loop;
   const Onnx__GraphProto *whole = loop->body;
-  Arena *arena = &p->im->scratch;
+  Arena *arena = &im->scratch;
   size_t roots = 0, nodes = 0;
   const char **names = ARENA_ARRAY(arena, const char *, 1 + (size_t)loop->state_count);
   p->moved = ARENA_ARRAY(arena, SymInt, loop->state_count + 1);
@@ -274,8 +273,7 @@ static void begin_probe(Probe *p) {
   p->body.n_node = nodes;
 }
 
-static void begin_iterations(Probe *p, Binding *inputs) {
-  Import *im = p->im;
+static void begin_iterations(Import *im, Probe *p, Binding *inputs) {
   const RunLoop *loop = p->loop;
   ValueId *inits = ARENA_ARRAY(&im->scratch, ValueId, loop->state_count + 1);
   uint32_t count = 0;
@@ -297,13 +295,12 @@ static void begin_iterations(Probe *p, Binding *inputs) {
 }
 
 /* One translation of the body. False when it failed. */
-static bool translate_probe(Probe *p, bool formulas, Binding *outputs) {
-  Import *im = p->im;
+static bool translate_probe(Import *im, Probe *p, bool formulas, Binding *outputs) {
   const RunLoop *loop = p->loop;
   uint32_t roots = (uint32_t)p->body.n_output;
   Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->state_count),
           *results = ARENA_ARRAY(&im->scratch, Binding, roots);
-  begin_iterations(p, inputs);
+  begin_iterations(im, p, inputs);
   for (uint32_t k = 0; k < loop->state_count && import_ok(im); k++) {
     LoopCounter *c = &p->count->counters[k];
     if (!c->known || formulas || p->stays[k]) {
@@ -338,9 +335,8 @@ static bool hands_on_input(const Onnx__GraphProto *body, size_t k, size_t i,
 }
 
 /* How far a step moves each state. */
-static bool find_counters(Probe *p, Binding *outputs) {
-  Import *im = p->im;
-  if (!translate_probe(p, false, outputs))
+static bool find_counters(Import *im, Probe *p, Binding *outputs) {
+  if (!translate_probe(im, p, false, outputs))
     return false;
   for (uint32_t k = 0; k < p->loop->state_count; k++) {
     LoopCounter *c = &p->count->counters[k];
@@ -355,12 +351,12 @@ static bool find_counters(Probe *p, Binding *outputs) {
 }
 
 /* False when a counter was none after all: what else was found may depend on it. */
-static bool prove_counters(Probe *p, const Binding *outputs) {
+static bool prove_counters(Import *im, Probe *p, const Binding *outputs) {
   bool proven = true;
   for (uint32_t k = 0; k < p->loop->state_count; k++) {
     LoopCounter *c = &p->count->counters[k];
     const Binding *next = &outputs[1 + k];
-    if (next->kind == BIND_VALUE && counter_holds(p->im, c, next->value, p->number))
+    if (next->kind == BIND_VALUE && counter_holds(im, c, next->value, p->number))
       continue;
     proven &= !c->known;
     c->known = false;
@@ -368,12 +364,12 @@ static bool prove_counters(Probe *p, const Binding *outputs) {
   return proven;
 }
 
-static void prove(Probe *p, Binding *outputs) {
-  Import *im = p->im;
+static void prove(Import *im, Probe *p, Binding *outputs) {
   for (uint32_t tries = 0; tries < 3 && !im->state->stopped; tries++) {
     ControlTrial trial;
     control_try(im, &trial);
-    bool fine = translate_probe(p, true, outputs), proven = fine && prove_counters(p, outputs);
+    bool fine = translate_probe(im, p, true, outputs),
+         proven = fine && prove_counters(im, p, outputs);
     if (proven && outputs[0].kind == BIND_VALUE)
       p->count->steps = loop_steps(im, p->loop->condition, outputs[0].value, p->number, p->symbols);
     control_take_back(&trial);
@@ -392,8 +388,7 @@ static bool runs_on(const Onnx__GraphProto *body) {
 bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
   Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, 1 + (size_t)loop->state_count);
   *count = (LoopCount){ARENA_ARRAY(&im->scratch, LoopCounter, loop->state_count + 1), {0}};
-  Probe p = {.im = im,
-             .loop = loop,
+  Probe p = {.loop = loop,
              .count = count,
              .stays = ARENA_ARRAY(&im->scratch, bool, loop->state_count + 1),
              .symbols = im->g->syms.symbol_count};
@@ -408,12 +403,12 @@ bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
     const Onnx__NodeProto *last;
     p.stays[k] = c->known && hands_on_input(loop->body, 1 + (size_t)k, 2 + (size_t)k, &last);
   }
-  begin_probe(&p);
+  begin_probe(im, &p);
   ControlTrial trial;
   control_try(im, &trial);
-  bool fine = find_counters(&p, outputs);
+  bool fine = find_counters(im, &p, outputs);
   control_take_back(&trial);
   if (fine)
-    prove(&p, outputs);
+    prove(im, &p, outputs);
   return count->steps.found;
 }

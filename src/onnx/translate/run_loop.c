@@ -38,7 +38,6 @@ typedef struct Carried {
 } Carried;
 
 typedef struct Attempt {
-  Import *im;
   const RunLoop *loop;
   ArgIn trip; /* that of the loop, or what its condition tells */
   ValueId condition;
@@ -55,8 +54,8 @@ typedef struct Attempt {
   bool narrow;      /* something must be widened */
 } Attempt;
 
-static void widen(Attempt *a, Size *size, int64_t lo, int64_t hi) {
-  size->own = sym_symbol(&a->im->g->syms, SV(""), max_i64(lo, 0), hi, true);
+static void widen(Import *im, Attempt *a, Size *size, int64_t lo, int64_t hi) {
+  size->own = sym_symbol(&im->g->syms, SV(""), max_i64(lo, 0), hi, true);
   a->narrow = true;
 }
 
@@ -67,17 +66,17 @@ static uint32_t output_of(const Attempt *a, uint32_t k) {
 }
 
 /* Greatest size that the output for result k is declared to have there; false when it is not. */
-static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *hi) {
+static bool declared_bound(Import *im, const Attempt *a, uint32_t k, uint32_t dim, int64_t *hi) {
   Dims dims;
-  if (out_bound(a->im, output_of(a, k), dim, hi))
+  if (out_bound(im, output_of(a, k), dim, hi))
     return true;
-  if (!out_declared_dims(a->im, output_of(a, k), &dims) || dim >= dims.rank)
+  if (!out_declared_dims(im, output_of(a, k), &dims) || dim >= dims.rank)
     return false;
-  *hi = sym_upper(&a->im->g->syms, dims.d[dim]);
+  *hi = sym_upper(&im->g->syms, dims.d[dim]);
   return *hi != INT64_MAX;
 }
 
-static void no_bound(Attempt *a, uint32_t k, uint32_t dim) {
+static void no_bound(Import *im, Attempt *a, uint32_t k, uint32_t dim) {
   char what[64];
   if (k < a->loop->state_count)
     snprintf(what, sizeof what, "dim %u of state %u grows in the loop; its size", dim,
@@ -85,7 +84,7 @@ static void no_bound(Attempt *a, uint32_t k, uint32_t dim) {
   else
     snprintf(what, sizeof what, "output %u has a row for each iteration; their number",
              output_of(a, k));
-  fail_unbounded(a->im, output_of(a, k), (uint32_t)1 << dim, what);
+  fail_unbounded(im, output_of(a, k), (uint32_t)1 << dim, what);
 }
 
 static bool bound_of_growth(const Attempt *a, int64_t init, int64_t step, int64_t *hi) {
@@ -95,18 +94,18 @@ static bool bound_of_growth(const Attempt *a, int64_t init, int64_t step, int64_
 }
 
 /* Dim i of state k is `now` in an iteration and `next` in the one after it. */
-static void compare_size(Attempt *a, uint32_t k, uint32_t i, SymInt now, SymInt next) {
-  SymTable *t = &a->im->g->syms;
+static void compare_size(Import *im, Attempt *a, uint32_t k, uint32_t i, SymInt now, SymInt next) {
+  SymTable *t = &im->g->syms;
   Carried *s = &a->states[k];
   Size *size = &s->sizes[i];
-  SymInt init = value_dim(a->im->g, s->init, i), step = sym_sub(t, next, now);
+  SymInt init = value_dim(im->g, s->init, i), step = sym_sub(t, next, now);
   int64_t lo = sym_lower(t, init), hi;
   size->steady = sym_is_const(step);
   size->step = step;
   if (next == now || size->declared)
     return;
   if (!size->own) {
-    widen(a, size, min_i64(lo, sym_lower(t, next)),
+    widen(im, a, size, min_i64(lo, sym_lower(t, next)),
           max_i64(sym_upper(t, init), sym_upper(t, next)));
     return;
   }
@@ -116,66 +115,64 @@ static void compare_size(Attempt *a, uint32_t k, uint32_t i, SymInt now, SymInt 
   if (size->steady && bound_of_growth(a, sym_upper(t, init), step, &hi)) {
     lo = step < 0 ? 0 : lo;
     if (lo < sym_lower(t, size->own) || hi > sym_upper(t, size->own))
-      widen(a, size, lo, hi);
-  } else if (declared_bound(a, k, i, &hi)) {
+      widen(im, a, size, lo, hi);
+  } else if (declared_bound(im, a, k, i, &hi)) {
     size->declared = true;
-    widen(a, size, 0, hi);
+    widen(im, a, size, 0, hi);
   } else {
-    no_bound(a, k, i);
+    no_bound(im, a, k, i);
   }
 }
 
 /* --- collected tensors --- */
 
-static void learn_row(Attempt *a, uint32_t k, ValueId row) {
-  Graph *g = a->im->g;
+static void learn_row(Import *im, Attempt *a, uint32_t k, ValueId row) {
+  Graph *g = im->g;
   Carried *s = &a->states[k];
   TypeId type = value_get(g, row)->type;
   for (uint32_t i = 0; i < value_rank(g, row); i++)
     if (loop_is_inner(&g->syms, value_dim(g, row, i), a->symbols)) {
-      import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                   "dim %u of a row of output %u may differ from iteration to iteration", i,
                   output_of(a, k));
       return;
     }
   if (value_rank(g, row) == MAX_RANK)
-    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "output %u has more than %d dimensions",
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u has more than %d dimensions",
                 output_of(a, k), MAX_RANK);
   a->narrow |= s->row != type;
   s->row = type;
 }
 
 /* A declared number of rows is the most iterations that there can be, if nothing else says. */
-static void bound_by_rows(Attempt *a) {
+static void bound_by_rows(Import *im, Attempt *a) {
   int64_t rows;
   if (a->most != INT64_MAX)
     return;
   for (uint32_t k = a->loop->state_count; k < a->count; k++)
-    if (declared_bound(a, k, 0, &rows))
+    if (declared_bound(im, a, k, 0, &rows))
       a->most = min_i64(a->most, rows);
   if (a->most == INT64_MAX && a->loop->scan_count)
-    no_bound(a, a->loop->state_count, 0);
+    no_bound(im, a, a->loop->state_count, 0);
 }
 
 /* A tensor of no rows yet, which has room for one an iteration. */
-static void begin_collecting(Attempt *a, uint32_t k) {
-  Import *im = a->im;
+static void begin_collecting(Import *im, Attempt *a, uint32_t k) {
   Carried *s = &a->states[k];
   const Type *row = type_get(im->g, s->row);
-  SymInt dims[MAX_RANK] = {0};
-  for (uint32_t i = 0; i < row->rank; i++)
-    dims[i + 1] = row->dims[i];
+  Dims shape = {.rank = row->rank + 1};
+  memcpy(shape.d + 1, row->dims, row->rank * sizeof *row->dims);
   if (!s->sizes[0].own)
     s->sizes[0].own = sym_symbol(&im->g->syms, SV(""), 0, a->most, true);
-  s->init = ex_full(im, (DType)row->dtype, dims, row->rank + 1, 0);
+  s->init = ex_filled(im, (DType)row->dtype, shape, 0);
 }
 
 /* --- states that begin otherwise --- */
 
 /* Does no iteration read the state, and one that surely runs write it? Exporters make such states
  * of variables that have no value before the loop; they stand there as some number. */
-static bool is_unset(const Attempt *a, uint32_t k, ValueId next) {
-  const Graph *g = a->im->g;
+static bool is_unset(Import *im, const Attempt *a, uint32_t k, ValueId next) {
+  const Graph *g = im->g;
   const RunLoop *loop = a->loop;
   const Onnx__ValueInfoProto *input = loop->body->input[(loop->numbered ? 2 : 0) + k];
   bool runs = !a->condition && (a->trip.kind == ARG_NONE ||
@@ -187,40 +184,37 @@ static bool is_unset(const Attempt *a, uint32_t k, ValueId next) {
 
 /* In the type that an iteration gives it: a flag or number that begins as a scalar and comes out of
  * the body as a vector of one element, as exporters write them, begins as that vector. */
-static void begin_typed(Attempt *a, uint32_t k) {
+static void begin_typed(Import *im, Attempt *a, uint32_t k) {
   Carried *s = &a->states[k];
   ValueId given = a->loop->states[k].value;
-  const Type *t = type_get(a->im->g, s->row);
+  const Type *t = type_get(im->g, s->row);
   Dims shape = dims_make(t->dims, t->rank);
-  s->init = are_one_element(value_type(a->im->g, given), t)
-                ? ex_view_as(a->im, given, shape)
-                : ex_filled(a->im, (DType)t->dtype, shape, 0);
+  s->init = are_one_element(value_type(im->g, given), t) ? ex_view_as(im, given, shape)
+                                                         : ex_filled(im, (DType)t->dtype, shape, 0);
 }
 
 /* --- one attempt --- */
 
 /* The state as the iterations see it. */
-static TypeId type_of_state(Attempt *a, const Carried *s) {
-  Graph *g = a->im->g;
-  SymInt dims[MAX_RANK];
-  uint32_t rank = value_rank(g, s->init);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = s->sizes[i].own ? s->sizes[i].own : value_dim(g, s->init, i);
-  return graph_tensor_type(g, value_dtype(g, s->init), rank, dims, ORDER_CONTIGUOUS);
+static Dims shape_of_state(const Graph *g, const Carried *s) {
+  Dims shape = value_dims(g, s->init);
+  for (uint32_t i = 0; i < shape.rank; i++)
+    if (s->sizes[i].own)
+      shape.d[i] = s->sizes[i].own;
+  return shape;
 }
 
 /* Is it a state of the loop that is built? */
 static bool is_carried(const Carried *s) { return s->collects ? s->row != 0 : s->kept != KEPT; }
 
-static void begin(Attempt *a) {
-  Import *im = a->im;
+static void begin(Import *im, Attempt *a) {
   ValueId *inits = ARENA_ARRAY(&im->scratch, ValueId, a->count + 1);
   uint32_t known = 0;
   for (uint32_t k = 0; k < a->count && import_ok(im); k++) {
     if (a->states[k].row && a->states[k].collects)
-      begin_collecting(a, k);
+      begin_collecting(im, a, k);
     else if (a->states[k].row)
-      begin_typed(a, k);
+      begin_typed(im, a, k);
     if (is_carried(&a->states[k]))
       inits[known++] = a->states[k].init;
   }
@@ -238,14 +232,13 @@ static void begin(Attempt *a) {
     if (!is_carried(&a->states[k]))
       continue;
     a->values[k] = first + ++known;
-    value_set_type(im->g, a->values[k], type_of_state(a, &a->states[k]));
+    ex_set_shape(im, a->values[k], shape_of_state(im->g, &a->states[k]));
     if (a->counted && k < a->loop->state_count)
       counter_assume(im, &a->counted->counters[k], a->values[k], a->number);
   }
 }
 
-static ValueId slice(Attempt *a, const LoopSlice *s) {
-  Import *im = a->im;
+static ValueId slice(Import *im, Attempt *a, const LoopSlice *s) {
   SymInt i = a->number;
   if (!import_ok(im))
     return 0;
@@ -254,9 +247,8 @@ static ValueId slice(Attempt *a, const LoopSlice *s) {
   return ex_pick(im, s->tensor, s->axis, i);
 }
 
-static bool translate_body(Attempt *a, Binding *outputs) {
+static bool translate_body(Import *im, Attempt *a, Binding *outputs) {
   const RunLoop *loop = a->loop;
-  Import *im = a->im;
   uint32_t extra = loop->numbered ? 2 : 0, count = extra + loop->state_count + loop->slice_count;
   Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, count + 1);
   for (uint32_t i = 0; i < count; i++)
@@ -268,27 +260,27 @@ static bool translate_body(Attempt *a, Binding *outputs) {
   for (uint32_t i = 0; i < loop->state_count; i++)
     inputs[extra + i].value = a->values[i];
   for (uint32_t i = 0; i < loop->slice_count; i++)
-    inputs[extra + loop->state_count + i].value = slice(a, &loop->slices[i]);
+    inputs[extra + loop->state_count + i].value = slice(im, a, &loop->slices[i]);
   return import_inline(im, loop->body, inputs, count, outputs,
                        (loop->numbered ? 1 : 0) + loop->state_count + loop->scan_count);
 }
 
-static void check_condition(Attempt *a, Binding binding) {
+static void check_condition(Import *im, Attempt *a, Binding binding) {
   bool value = false;
   if (binding.kind != BIND_VALUE) {
-    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "the condition is no tensor");
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the condition is no tensor");
     return;
   }
   if (a->counted) {
     LoopSteps was = a->counted->steps,
-              is = loop_steps(a->im, a->loop->condition, binding.value, a->number, a->symbols);
+              is = loop_steps(im, a->loop->condition, binding.value, a->number, a->symbols);
     a->steps = is;
     a->miscounted |= is.found != was.found || is.most != was.most || is.exact != was.exact;
     if (is.exact && a->trip.kind == ARG_INT)
       return;
   }
-  if (!control_known_bool(a->im, binding.value, &value) || !value)
-    a->again = control_condition(a->im, binding.value);
+  if (!control_known_bool(im, binding.value, &value) || !value)
+    a->again = control_condition(im, binding.value);
 }
 
 /* Is the state kept, as the body hands it on as it is? An attempt that carries it finds that out;
@@ -303,13 +295,13 @@ static bool check_kept(Attempt *a, Carried *s, ValueId now, ValueId next) {
 }
 
 /* The state begins in the type of `next`, in the next attempt; else that is an error. */
-static void change_type(Attempt *a, uint32_t k, ValueId next) {
-  Graph *g = a->im->g;
+static void change_type(Import *im, Attempt *a, uint32_t k, ValueId next) {
+  Graph *g = im->g;
   Carried *s = &a->states[k];
   const Type *from = value_type(g, a->values[k]), *to = value_type(g, next);
   bool same = are_one_element(value_type(g, s->init), to);
-  if (s->row || !(same || is_unset(a, k, next))) {
-    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
+  if (s->row || !(same || is_unset(im, a, k, next))) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "state %u changes from %s of rank %u to %s of rank %u in the loop", output_of(a, k),
                 dtype_name((DType)from->dtype), from->rank, dtype_name((DType)to->dtype), to->rank);
     return;
@@ -318,18 +310,18 @@ static void change_type(Attempt *a, uint32_t k, ValueId next) {
   a->narrow = true;
 }
 
-static void check_state(Attempt *a, uint32_t k, Binding binding) {
-  Graph *g = a->im->g;
+static void check_state(Import *im, Attempt *a, uint32_t k, Binding binding) {
+  Graph *g = im->g;
   Carried *s = &a->states[k];
   if (binding.kind != BIND_VALUE || binding.packed) {
-    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "%s %u of the body is no tensor of a common type",
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s %u of the body is no tensor of a common type",
                 s->collects ? "scan output" : "state", output_of(a, k));
     return;
   }
   if (s->collects) {
-    learn_row(a, k, binding.value);
-    if (import_ok(a->im) && a->values[k])
-      a->values[k] = build(&a->im->b, OP_ET_COPY_INDEX, A_VAL(a->values[k]), A_VAL(binding.value),
+    learn_row(im, a, k, binding.value);
+    if (import_ok(im) && a->values[k])
+      a->values[k] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(a->values[k]), A_VAL(binding.value),
                            A_INT(a->number));
     return;
   }
@@ -337,12 +329,12 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
     return;
   const Type *now = value_type(g, a->values[k]), *next = value_type(g, binding.value);
   if (now->dtype != next->dtype || now->rank != next->rank) {
-    change_type(a, k, binding.value);
+    change_type(im, a, k, binding.value);
     return;
   }
-  for (uint32_t i = 0; i < now->rank && import_ok(a->im); i++)
-    compare_size(a, k, i, value_dim(g, a->values[k], i), value_dim(g, binding.value, i));
-  if (a->counted && !counter_holds(a->im, &a->counted->counters[k], binding.value, a->number)) {
+  for (uint32_t i = 0; i < now->rank && import_ok(im); i++)
+    compare_size(im, a, k, i, value_dim(g, a->values[k], i), value_dim(g, binding.value, i));
+  if (a->counted && !counter_holds(im, &a->counted->counters[k], binding.value, a->number)) {
     a->counted->counters[k].known = false;
     a->miscounted = true;
   }
@@ -350,36 +342,34 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
 }
 
 /* False when the body failed. */
-static bool attempt(Attempt *a) {
-  Import *im = a->im;
+static bool attempt(Import *im, Attempt *a) {
   uint32_t extra = a->loop->numbered ? 1 : 0;
   Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, extra + a->count + 1);
   a->narrow = a->miscounted = false;
   a->again = 0;
-  begin(a);
-  if (!translate_body(a, outputs))
+  begin(im, a);
+  if (!translate_body(im, a, outputs))
     return false;
   if (extra)
-    check_condition(a, outputs[0]);
+    check_condition(im, a, outputs[0]);
   for (uint32_t k = 0; k < a->count && import_ok(im); k++)
-    check_state(a, k, outputs[extra + k]);
+    check_state(im, a, k, outputs[extra + k]);
   return true;
 }
 
 /* --- the end --- */
 
 /* The exact number of iterations when nothing but it ends the loop; -1 otherwise. */
-static SymInt exact_trip(const Attempt *a) {
+static SymInt exact_trip(Import *im, const Attempt *a) {
   bool exact = a->trip.kind == ARG_INT && !a->condition && !a->again &&
-               sym_lower(&a->im->g->syms, a->trip.i) >= 0;
+               sym_lower(&im->g->syms, a->trip.i) >= 0;
   return exact ? a->trip.i : -1;
 }
 
-static void end(Attempt *a, ValueId *results) {
-  Import *im = a->im;
+static void end(Import *im, Attempt *a, ValueId *results) {
   Graph *g = im->g;
   SymTable *t = &g->syms;
-  SymInt trip = exact_trip(a);
+  SymInt trip = exact_trip(im, a);
   ValueId *next = ARENA_ARRAY(&im->scratch, ValueId, a->count + 1);
   uint32_t carried = 0;
   for (uint32_t k = 0; k < a->count; k++)
@@ -388,28 +378,22 @@ static void end(Attempt *a, ValueId *results) {
   ValueId result = build(&im->b, OP_NEXT, A_OPT(a->again), A_VALS(next, carried));
   for (uint32_t k = 0; k < a->count && import_ok(im); k++) {
     const Carried *s = &a->states[k];
-    SymInt dims[MAX_RANK];
     if (!is_carried(s)) {
       results[k] = s->init;
       continue;
     }
-    uint32_t rank = value_rank(g, result);
-    for (uint32_t i = 0; i < rank; i++) {
-      dims[i] = value_dim(g, result, i);
-      if (trip == -1 || !s->sizes[i].own)
-        continue;
-      if (s->collects)
-        dims[i] = trip;
-      else if (s->sizes[i].steady)
-        dims[i] = sym_add(t, value_dim(g, s->init, i), sym_mul(t, s->sizes[i].step, trip));
-    }
-    value_set_type(g, result,
-                   graph_tensor_type(g, value_dtype(g, result), rank, dims, ORDER_CONTIGUOUS));
+    Dims shape = value_dims(g, result);
+    for (uint32_t i = 0; i < shape.rank && trip != -1; i++)
+      if (s->sizes[i].own && s->collects)
+        shape.d[i] = trip;
+      else if (s->sizes[i].own && s->sizes[i].steady)
+        shape.d[i] = sym_add(t, value_dim(g, s->init, i), sym_mul(t, s->sizes[i].step, trip));
+    ex_set_shape(im, result, shape);
     results[k] = result++;
   }
 }
 
-static bool begin_states(Attempt *a) {
+static bool begin_states(Import *im, Attempt *a) {
   const RunLoop *loop = a->loop;
   for (uint32_t k = 0; k < a->count; k++) {
     a->states[k].collects = k >= loop->state_count;
@@ -417,7 +401,7 @@ static bool begin_states(Attempt *a) {
       continue;
     if (loop->states[k].kind != BIND_VALUE || loop->states[k].packed)
       return import_fail(
-          a->im, DIAG_UNSUPPORTED_FEATURE,
+          im, DIAG_UNSUPPORTED_FEATURE,
           "state %u is no tensor of a common type, which needs a number of steps known "
           "when lowering",
           output_of(a, k));
@@ -428,9 +412,9 @@ static bool begin_states(Attempt *a) {
 
 /* What ends the loop: the number of steps, as the model has it and as its condition tells it, and
  * the conditions where they may end it before. */
-static void begin_counting(Attempt *a) {
+static void begin_counting(Import *im, Attempt *a) {
   const RunLoop *loop = a->loop;
-  SymTable *t = &a->im->g->syms;
+  SymTable *t = &im->g->syms;
   a->trip = loop->trip;
   a->condition = loop->condition;
   if (a->counted) {
@@ -447,12 +431,11 @@ static void begin_counting(Attempt *a) {
 
 /* Attempts until the sizes are wide enough, which then may tell another number of steps. False when
  * the body failed. */
-static bool build_widening(Attempt *a) {
-  Import *im = a->im;
+static bool build_widening(Import *im, Attempt *a) {
   NodeId last = im->g->last;
   uint32_t constraints = im->g->constraint_count;
   for (uint32_t tries = 0; import_ok(im); tries++) {
-    if (!attempt(a))
+    if (!attempt(im, a))
       return false;
     if ((!a->narrow && !a->miscounted) || !import_ok(im))
       break;
@@ -470,24 +453,21 @@ static bool build_widening(Attempt *a) {
 /* False when the body failed; *again: once more, with what is counted now. */
 static bool build_once(Import *im, const RunLoop *loop, LoopCount *counted, ValueId *results,
                        bool *again) {
-  Attempt a = {.im = im,
-               .loop = loop,
-               .counted = counted,
-               .most = INT64_MAX,
-               .symbols = im->g->syms.symbol_count};
+  Attempt a = {
+      .loop = loop, .counted = counted, .most = INT64_MAX, .symbols = im->g->syms.symbol_count};
   a.count = loop->state_count + loop->scan_count;
   a.states = ARENA_ARRAY(&im->scratch, Carried, a.count + 1);
   a.values = ARENA_ARRAY(&im->scratch, ValueId, a.count + 1);
   *again = false;
-  begin_counting(&a);
-  bound_by_rows(&a);
-  if (!import_ok(im) || !begin_states(&a))
+  begin_counting(im, &a);
+  bound_by_rows(im, &a);
+  if (!import_ok(im) || !begin_states(im, &a))
     return true;
-  if (!build_widening(&a))
+  if (!build_widening(im, &a))
     return false;
   *again = a.miscounted && import_ok(im);
   if (!*again && import_ok(im))
-    end(&a, results);
+    end(im, &a, results);
   return true;
 }
 

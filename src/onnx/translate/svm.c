@@ -155,8 +155,8 @@ static ValueId coupled(Import *im, Coupling *c) {
   ValueId first = build(&im->b, OP_LOOP, A_INT(100), A_NONE, A_VALS(states, 2));
   c->p = first + 1;
   c->active = first + 2;
-  for (uint32_t i = 0; i < 2 && import_ok(im); i++)
-    value_set_type(im->g, first + 1 + i, value_get(im->g, states[i])->type);
+  for (uint32_t i = 0; i < 2; i++)
+    ex_set_shape(im, first + 1 + i, shape_of(im, states[i]));
   ValueId again = couple(im, c);
   states[0] = c->p;
   states[1] = c->active;
