@@ -179,9 +179,8 @@ ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar
  * something in it failed: without a failure of the builder the outputs are poison to pass on. */
 bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inputs,
                    uint32_t input_count, Binding *outputs, uint32_t output_count);
-/* numpy/ONNX broadcast of dims; fails when they do not fit. out has MAX_RANK room. */
-uint32_t import_broadcast(Import *im, const SymInt *a, uint32_t a_rank, const SymInt *b,
-                          uint32_t b_rank, SymInt *out);
+/* numpy/ONNX broadcast of dims; fails when they do not fit. */
+Dims import_broadcast(Import *im, Dims a, Dims b);
 static inline const Type *vt(const Import *im, ValueId v) { return value_type(im->g, v); }
 
 #define ONNX(domain, name, since, until, min_inputs, max_inputs, function, lowering)               \

@@ -247,22 +247,22 @@ ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar
   return build(&im->b, OP_CAT, A_VALS(items, count), A_INT(0));
 }
 
-uint32_t import_broadcast(Import *im, const SymInt *a, uint32_t a_rank, const SymInt *b,
-                          uint32_t b_rank, SymInt *result) {
-  uint32_t rank = a_rank > b_rank ? a_rank : b_rank;
+Dims import_broadcast(Import *im, Dims a, Dims b) {
+  uint32_t rank = a.rank > b.rank ? a.rank : b.rank;
+  Dims result = {.rank = rank};
   for (uint32_t i = 0; i < rank; i++) {
-    SymInt x = i + a_rank >= rank ? a[i + a_rank - rank] : 1,
-           y = i + b_rank >= rank ? b[i + b_rank - rank] : 1;
+    SymInt x = i + a.rank >= rank ? a.d[i + a.rank - rank] : 1,
+           y = i + b.rank >= rank ? b.d[i + b.rank - rank] : 1;
     int equal = sym_known_eq(&im->g->syms, x, y);
     if (x == 1 || (equal == 1 && y != 1))
-      result[i] = y;
+      result.d[i] = y;
     else if (y == 1 || equal != 0)
-      result[i] = x;
+      result.d[i] = x;
     else
       import_fail(im, DIAG_SHAPE_MISMATCH, "shapes do not broadcast: %s and %s at dimension %u",
                   dim_text(im->g, x), dim_text(im->g, y), i);
     if (x != 1 && y != 1 && equal < 0)
       graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, x, y, im->b.loc});
   }
-  return rank;
+  return result;
 }

@@ -278,31 +278,22 @@ static bool check_known(Skim *s, const SkimType *type, const SkimField *known,
  * true, or left. */
 static bool check_tensor_data(Skim *s, const SkimType *type, const WireField *field,
                               bool *is_data) {
-  WireType wire;
-  switch (field->number) {
-  case TENSOR_FLOAT_DATA:
-    wire = WIRE_FIXED32;
-    break;
-  case TENSOR_DOUBLE_DATA:
-    wire = WIRE_FIXED64;
-    break;
-  case TENSOR_INT32_DATA:
-  case TENSOR_INT64_DATA:
-  case TENSOR_UINT64_DATA:
-    wire = WIRE_VARINT;
-    break;
-  case TENSOR_STRING_DATA:
-  case TENSOR_RAW_DATA:
-    wire = WIRE_BYTES;
-    break;
-  default:
-    return true;
+  static const struct {
+    uint32_t number;
+    WireType wire;
+  } fields[] = {{TENSOR_FLOAT_DATA, WIRE_FIXED32}, {TENSOR_DOUBLE_DATA, WIRE_FIXED64},
+                {TENSOR_INT32_DATA, WIRE_VARINT},  {TENSOR_INT64_DATA, WIRE_VARINT},
+                {TENSOR_UINT64_DATA, WIRE_VARINT}, {TENSOR_STRING_DATA, WIRE_BYTES},
+                {TENSOR_RAW_DATA, WIRE_BYTES}};
+  for (size_t i = 0; i < COUNT_OF(fields); i++) {
+    if (field->number != fields[i].number)
+      continue;
+    if (field->type != fields[i].wire && field->type != WIRE_BYTES)
+      return fault(s, DIAG_PROTO_WIRE, type, field->start,
+                   "data field %u has wire type %d instead of %d", field->number, (int)field->type,
+                   (int)fields[i].wire);
+    *is_data = true;
   }
-  if (field->type != wire && field->type != WIRE_BYTES)
-    return fault(s, DIAG_PROTO_WIRE, type, field->start,
-                 "data field %u has wire type %d instead of %d", field->number, (int)field->type,
-                 (int)wire);
-  *is_data = true;
   return true;
 }
 

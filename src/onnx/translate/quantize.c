@@ -119,25 +119,19 @@ static bool set_limits(Target *t) {
   return dtype_in(t->dtype, DT(U8) | DT(I8) | DT(U16) | DT(I16));
 }
 
-static Target refused(Import *im, const char *name) {
-  import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantization to %s is not supported", name);
+/* The packed type, unless that is 0. */
+static Target target_for(Import *im, DType dtype, int32_t packed) {
+  Target t = {.dtype = packed ? packed_storage(packed) : dtype, .packed = packed};
+  if (packed ? packed_limits(packed, &t.low, &t.high) : set_limits(&t))
+    return t;
+  import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantization to %s is not supported",
+              packed ? onnx_dtype_name(packed) : dtype_name(dtype));
   return (Target){.dtype = DTYPE_U8};
-}
-
-static Target plain_target(Import *im, DType dtype) {
-  Target t = {.dtype = dtype};
-  return set_limits(&t) ? t : refused(im, dtype_name(dtype));
-}
-
-static Target packed_target(Import *im, int32_t packed) {
-  Target t = {.dtype = packed_storage(packed), .packed = packed};
-  return packed_limits(packed, &t.low, &t.high) ? t : refused(im, onnx_dtype_name(packed));
 }
 
 /* The type of a zero point, input `input`. */
 static Target target_of(Import *im, uint32_t input) {
-  int32_t packed = in_packed(im, input);
-  return packed ? packed_target(im, packed) : plain_target(im, ex_dtype(im, in(im, input)));
+  return target_for(im, ex_dtype(im, in(im, input)), in_packed(im, input));
 }
 
 /* Rounds x (already divided by the scale), adds the zero point, saturates; x is f32 or f64 or half,
@@ -301,7 +295,7 @@ static bool check_scale(Import *im, ValueId scale, ScaleUse use) {
 
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
   Granularity whole = {0};
-  Target range = plain_target(im, to);
+  Target range = target_for(im, to, 0);
   if (!check_scale(im, scale, SCALE_DIVIDES))
     return 0;
   ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
@@ -317,8 +311,8 @@ static Target target_attribute(Import *im, ValueId zero) {
   if (zero)
     return target_of(im, 2);
   if (packed_storage(code) != DTYPE_NONE)
-    return packed_target(im, code);
-  return plain_target(im, attr_dtype(im, "output_dtype", DTYPE_U8));
+    return target_for(im, DTYPE_NONE, code);
+  return target_for(im, attr_dtype(im, "output_dtype", DTYPE_U8), 0);
 }
 
 void translate_quantize_linear(Import *im) {

@@ -166,12 +166,12 @@ static uint32_t expanded_by(Import *im, ValueId shape) {
 
 void translate_expand(Import *im) {
   ValueId x = in_required(im, 0);
-  Dims from = shape_of(im, x), wanted, to = {0};
+  Dims from = shape_of(im, x), wanted;
   bool known;
   uint32_t length = expanded_by(im, in(im, 1));
   if (!shape_input(im, 1, from.rank > length ? from.rank - length : 0, "the shape to expand to",
                    &wanted, &known))
     return;
-  to.rank = import_broadcast(im, from.d, from.rank, wanted.d, wanted.rank, to.d);
+  Dims to = import_broadcast(im, from, wanted);
   out(im, 0, ex_expand(im, x, to.d, to.rank));
 }
