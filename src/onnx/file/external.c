@@ -19,22 +19,20 @@ typedef struct ExternalData {
   bool has_length;
 } ExternalData;
 
-static Status parse_size(StrView key, StrView value, const char *what, DiagSink *sink,
-                         DiagPlace place, uint64_t *out) {
+static Status parse_size(StrView key, StrView value, const TensorPlace *at, uint64_t *out) {
   int64_t number;
   if (text_parse_i64(value, &number) && number < 0)
-    return diag_report(sink, DIAG_EXTERNAL_RANGE, place,
-                       "%s: external data has the negative " SV_FMT " " SV_FMT, what, SV_ARG(key),
-                       SV_ARG(value));
+    return tensor_fault(at, DIAG_EXTERNAL_RANGE,
+                        ": external data has the negative " SV_FMT " " SV_FMT, SV_ARG(key),
+                        SV_ARG(value));
   if (!text_parse_u64(value, out))
-    return diag_report(sink, DIAG_EXTERNAL_KEY, place,
-                       "%s: external data has the " SV_FMT " '" SV_FMT "', which is no number",
-                       what, SV_ARG(key), SV_ARG(value));
+    return tensor_fault(at, DIAG_EXTERNAL_KEY,
+                        ": external data has the " SV_FMT " '" SV_FMT "', which is no number",
+                        SV_ARG(key), SV_ARG(value));
   return STATUS_OK;
 }
 
-static Status parse_entries(const Onnx__TensorProto *t, const char *what, DiagSink *sink,
-                            DiagPlace place, ExternalData *to) {
+static Status parse_entries(const Onnx__TensorProto *t, const TensorPlace *at, ExternalData *to) {
   static const char *const keys[] = {"location", "offset", "length", "checksum"};
   unsigned seen = 0;
   *to = (ExternalData){0};
@@ -45,22 +43,21 @@ static Status parse_entries(const Onnx__TensorProto *t, const char *what, DiagSi
     while (k < COUNT_OF(keys) && !sv_eq_str(key, keys[k]))
       k++;
     if (k == COUNT_OF(keys))
-      return diag_report(sink, DIAG_EXTERNAL_KEY, place,
-                         "%s: external data has the unknown key '" SV_FMT "'", what, SV_ARG(key));
+      return tensor_fault(at, DIAG_EXTERNAL_KEY, ": external data has the unknown key '" SV_FMT "'",
+                          SV_ARG(key));
     if (seen & 1U << k)
-      return diag_report(sink, DIAG_EXTERNAL_KEY, place, "%s: external data has the key '%s' twice",
-                         what, keys[k]);
+      return tensor_fault(at, DIAG_EXTERNAL_KEY, ": external data has the key '%s' twice", keys[k]);
     seen |= 1U << k;
     if (k == 0)
       to->location = value;
     else if (k == 1)
-      TRY(parse_size(key, value, what, sink, place, &to->offset));
+      TRY(parse_size(key, value, at, &to->offset));
     else if (k == 2)
-      TRY(parse_size(key, value, what, sink, place, &to->length));
+      TRY(parse_size(key, value, at, &to->length));
   }
   to->has_length = seen & 1U << 2;
   if (!(seen & 1U))
-    return diag_report(sink, DIAG_EXTERNAL_KEY, place, "%s: external data has no location", what);
+    return tensor_fault(at, DIAG_EXTERNAL_KEY, ": external data has no location");
   return STATUS_OK;
 }
 
@@ -72,7 +69,7 @@ static bool has_control(StrView text) {
   return false;
 }
 
-static Status check_location(StrView location, const char *what, DiagSink *sink, DiagPlace place) {
+static Status check_location(StrView location, const TensorPlace *at) {
   const char *why = NULL;
   if (location.size == 0)
     why = "is empty";
@@ -88,17 +85,17 @@ static Status check_location(StrView location, const char *what, DiagSink *sink,
     why = "has control characters";
   if (!why)
     return STATUS_OK;
-  return diag_report(sink, DIAG_EXTERNAL_PATH, place,
-                     "%s: the location of external data, '" SV_FMT "', %s", what, SV_ARG(location),
-                     why);
+  return tensor_fault(at, DIAG_EXTERNAL_PATH, ": the location of external data, '" SV_FMT "', %s",
+                      SV_ARG(location), why);
 }
 
-static Status open_location(OnnxModel *m, StrView location, DiagSink *sink, DiagPlace place,
+static Status open_location(OnnxModel *m, StrView location, const TensorPlace *at,
                             MappedFile **out) {
   uint32_t id = intern_find(&m->locations, location);
   if (id == 0) {
     MappedFile *file = ARENA_NEW(&m->arena, MappedFile);
-    TRY(file_map_beneath(file, &m->arena, sink, m->file.path, location, m->linked_data, place));
+    TRY(file_map_beneath(file, &m->arena, at->sink, m->file.path, location, m->linked_data,
+                         at->place));
     id = intern_add(&m->locations, location);
     m->external = arena_push(&m->arena, m->external, id - 1, sizeof *m->external);
     m->external[id - 1] = file;
@@ -110,32 +107,31 @@ static Status open_location(OnnxModel *m, StrView location, DiagSink *sink, Diag
 }
 
 Status onnx_external_find(OnnxModel *m, const Onnx__TensorProto *t, uint64_t needed,
-                          const char *what, DiagSink *sink, DiagPlace place,
-                          const MappedFile **file, uint64_t *offset) {
+                          const TensorPlace *at, const MappedFile **file, uint64_t *offset) {
   ExternalData data;
-  TRY(parse_entries(t, what, sink, place, &data));
-  TRY(check_location(data.location, what, sink, place));
+  TRY(parse_entries(t, at, &data));
+  TRY(check_location(data.location, at));
   if (data.has_length && data.length != needed)
-    return diag_report(
-        sink, DIAG_EXTERNAL_RANGE, place,
-        "%s: its type and shape need %llu bytes, but its external data has the length %llu", what,
+    return tensor_fault(
+        at, DIAG_EXTERNAL_RANGE,
+        ": its type and shape need %llu bytes, but its external data has the length %llu",
         (unsigned long long)needed, (unsigned long long)data.length);
   if (!m->from_file) {
-    Diag *d = diag_begin(sink, DIAG_EXTERNAL_PATH, place);
+    Diag *d = diag_begin(at->sink, DIAG_EXTERNAL_PATH, at->place);
     diag_message(d, "%s: its external data '" SV_FMT "' cannot be found: the model has no folder",
-                 what, SV_ARG(data.location));
+                 at->what, SV_ARG(data.location));
     diag_hint(d, "give the path of the model instead of standard input");
     return diag_end(d);
   }
   MappedFile *mapped;
-  TRY(open_location(m, data.location, sink, place, &mapped));
+  TRY(open_location(m, data.location, at, &mapped));
   uint64_t end;
   if (!add_u64(data.offset, needed, &end) || end > mapped->size)
-    return diag_report(sink, DIAG_EXTERNAL_RANGE, place,
-                       "%s: external data is %llu bytes from offset %llu, but '" SV_FMT
-                       "' has %llu bytes",
-                       what, (unsigned long long)needed, (unsigned long long)data.offset,
-                       SV_ARG(data.location), (unsigned long long)mapped->size);
+    return tensor_fault(at, DIAG_EXTERNAL_RANGE,
+                        ": external data is %llu bytes from offset %llu, but '" SV_FMT
+                        "' has %llu bytes",
+                        (unsigned long long)needed, (unsigned long long)data.offset,
+                        SV_ARG(data.location), (unsigned long long)mapped->size);
   *file = mapped;
   *offset = data.offset;
   return STATUS_OK;

@@ -87,21 +87,19 @@ typedef struct ViewJob {
   OnnxModel *model;
   const Onnx__TensorProto *proto;
   const DtypeRow *row;
-  DiagSink *sink;
-  DiagPlace place;
-  const char *what; /* "tensor 'w'" */
+  TensorPlace at;
   uint64_t elements, size;
 } ViewJob;
 
-/* Reports what is wrong with the tensor; the message begins with what it is. */
-ETC_PRINTF(3, 4)
-static Status tensor_fault(const ViewJob *job, DiagCode code, const char *format, ...) {
-  char text[512];
+Status tensor_fault(const TensorPlace *at, DiagCode code, const char *format, ...) {
+  StrBuf text = {0};
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  strbuf_vprintf(&text, format, args);
   va_end(args);
-  return diag_report(job->sink, code, job->place, "%s%s", job->what, text);
+  Status status = diag_report(at->sink, code, at->place, "%s%s", at->what, strbuf_cstr(&text));
+  strbuf_release(&text);
+  return status;
 }
 
 /* --- type and shape --- */
@@ -110,9 +108,9 @@ static Status check_dtype(ViewJob *job) {
   int32_t dtype = job->proto->data_type;
   job->row = dtype_row(dtype);
   if (!job->row || !job->proto->has_data_type || dtype == ONNX(UNDEFINED))
-    return tensor_fault(job, DIAG_TENSOR_DTYPE, " has the unknown data_type %d", (int)dtype);
+    return tensor_fault(&job->at, DIAG_TENSOR_DTYPE, " has the unknown data_type %d", (int)dtype);
   if (job->row->bits == 0)
-    return tensor_fault(job, DIAG_TENSOR_DTYPE, " has elements of type %s", job->row->name);
+    return tensor_fault(&job->at, DIAG_TENSOR_DTYPE, " has elements of type %s", job->row->name);
   return STATUS_OK;
 }
 
@@ -122,20 +120,20 @@ static Status check_dims(ViewJob *job) {
   int64_t product = 1;
   bool empty = false;
   if (t->n_dims > UINT32_MAX)
-    return tensor_fault(job, DIAG_TENSOR_DIMS, " has %zu dimensions", t->n_dims);
+    return tensor_fault(&job->at, DIAG_TENSOR_DIMS, " has %zu dimensions", t->n_dims);
   for (size_t i = 0; i < t->n_dims; i++) {
     if (t->dims[i] < 0)
-      return tensor_fault(job, DIAG_TENSOR_DIMS, ": dimension %zu is negative: %lld", i,
+      return tensor_fault(&job->at, DIAG_TENSOR_DIMS, ": dimension %zu is negative: %lld", i,
                           (long long)t->dims[i]);
     empty |= t->dims[i] == 0;
     if (t->dims[i] != 0 && !mul_i64(product, t->dims[i], &product))
-      return tensor_fault(job, DIAG_TENSOR_DIMS,
+      return tensor_fault(&job->at, DIAG_TENSOR_DIMS,
                           ": the product of its dimensions overflows 64 bits");
   }
   job->elements = empty ? 0 : (uint64_t)product;
   uint64_t bits;
   if (!mul_u64(job->elements, job->row->bits, &bits) || bits > INT64_MAX)
-    return tensor_fault(job, DIAG_TENSOR_DIMS, ": its size in bytes overflows 64 bits");
+    return tensor_fault(&job->at, DIAG_TENSOR_DIMS, ": its size in bytes overflows 64 bits");
   job->size = (bits + 7) / 8;
   return STATUS_OK;
 }
@@ -203,29 +201,30 @@ static Status find_fields(const ViewJob *job, const OnnxTensorSpan *span, DataFi
     if (fault == WIRE_OK && is_data_field(field.number))
       fault = add_piece(data, &field);
     if (fault != WIRE_OK)
-      return tensor_fault(job, onnx_wire_code(fault), ": its data has %s", wire_fault_text(fault));
+      return tensor_fault(&job->at, onnx_wire_code(fault), ": its data has %s",
+                          wire_fault_text(fault));
   }
   return STATUS_OK;
 }
 
 static Status check_fields(const ViewJob *job, const DataFields *data) {
   if (data->present & (data->present - 1))
-    return tensor_fault(job, DIAG_TENSOR_DATA, " has data in two fields");
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA, " has data in two fields");
   if (data->raw_twice)
-    return tensor_fault(job, DIAG_TENSOR_DATA, " has raw_data twice");
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA, " has raw_data twice");
   if (data->present == 0 || data->present == 1U << TENSOR_RAW_DATA) {
     if (data->bytes_size == job->size)
       return STATUS_OK;
-    return tensor_fault(job, DIAG_TENSOR_SIZE,
+    return tensor_fault(&job->at, DIAG_TENSOR_SIZE,
                         ": its type and shape need %llu bytes, but the model has %llu",
                         (unsigned long long)job->size, (unsigned long long)data->bytes_size);
   }
   if (data->present != 1U << job->row->field)
-    return tensor_fault(job, DIAG_TENSOR_DATA, " has its data in a field that is not for type %s",
-                        job->row->name);
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA,
+                        " has its data in a field that is not for type %s", job->row->name);
   uint64_t needed = job->row->bits < 8 ? job->size : job->elements;
   if (data->entries != needed)
-    return tensor_fault(job, DIAG_TENSOR_SIZE,
+    return tensor_fault(&job->at, DIAG_TENSOR_SIZE,
                         ": its shape needs %llu entries of data, but the model has %llu",
                         (unsigned long long)needed, (unsigned long long)data->entries);
   return STATUS_OK;
@@ -242,8 +241,9 @@ static Status put_entry(const ViewJob *job, uint64_t raw, uint8_t *to, unsigned 
     value = (int32_t)(uint32_t)raw;
   bool limited = row->min != 0 || row->max != 0;
   if (limited && (value < row->min || value > row->max))
-    return tensor_fault(job, DIAG_TENSOR_DATA, " has the value %lld, which type %s cannot hold",
-                        (long long)value, row->name);
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA,
+                        " has the value %lld, which type %s cannot hold", (long long)value,
+                        row->name);
   memcpy(to, &value, width); /* the low bytes, on a little-endian host */
   return STATUS_OK;
 }
@@ -312,12 +312,11 @@ static Status view_inline(const ViewJob *job, OnnxTensorSpan *span, OnnxTensorVi
 
 static Status view_external(const ViewJob *job, const OnnxTensorSpan *span, OnnxTensorView *out) {
   if (span)
-    return tensor_fault(job, DIAG_TENSOR_DATA,
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA,
                         " has data both in the model and in an external file");
   const MappedFile *file;
   uint64_t offset;
-  TRY(onnx_external_find(job->model, job->proto, job->size, job->what, job->sink, job->place, &file,
-                         &offset));
+  TRY(onnx_external_find(job->model, job->proto, job->size, &job->at, &file, &offset));
   if (job->size)
     view_mapping(out, file, file->data + offset);
   return STATUS_OK;
@@ -336,14 +335,14 @@ static Status view_data(const ViewJob *job, OnnxTensorView *out) {
   const Onnx__TensorProto *t = job->proto;
   OnnxTensorSpan *span = span_of(job);
   if (t->segment)
-    return tensor_fault(job, DIAG_TENSOR_DATA, " is a segment of a tensor");
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA, " is a segment of a tensor");
   if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
     return view_external(job, span, out);
   if (t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)
-    return tensor_fault(job, DIAG_TENSOR_DATA, " has the unknown data_location %d",
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA, " has the unknown data_location %d",
                         (int)t->data_location);
   if (!span && job->size)
-    return tensor_fault(job, DIAG_TENSOR_SIZE, " has no data");
+    return tensor_fault(&job->at, DIAG_TENSOR_SIZE, " has no data");
   return span ? view_inline(job, span, out) : STATUS_OK;
 }
 
@@ -359,7 +358,7 @@ Status onnx_tensor_view(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink
                         OnnxTensorView *out) {
   char what[WHAT_SIZE];
   say_what(t, what);
-  ViewJob job = {.model = m, .proto = t, .sink = sink, .place = place, .what = what};
+  ViewJob job = {.model = m, .proto = t, .at = {sink, place, what}};
   TRY(check_dtype(&job));
   TRY(check_dims(&job));
   *out = (OnnxTensorView){.onnx_dtype = t->data_type,
@@ -375,11 +374,11 @@ Status onnx_tensor_view(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink
 static Status check_strings(const ViewJob *job, const DataFields *data) {
   unsigned other = data->present & ~(1U << TENSOR_STRING_DATA);
   if (other || job->proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)
-    return tensor_fault(job, DIAG_TENSOR_DATA,
+    return tensor_fault(&job->at, DIAG_TENSOR_DATA,
                         " has its data in a field that is not for type string");
   if (data->pieces == job->elements && job->elements < UINT32_MAX / sizeof(StrView))
     return STATUS_OK;
-  return tensor_fault(job, DIAG_TENSOR_SIZE,
+  return tensor_fault(&job->at, DIAG_TENSOR_SIZE,
                       ": its shape needs %llu entries of data, but the model has %llu",
                       (unsigned long long)job->elements, (unsigned long long)data->pieces);
 }
@@ -388,12 +387,7 @@ Status onnx_tensor_strings(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *s
                            DiagPlace place, Arena *arena, StrView **values, uint32_t *count) {
   char what[WHAT_SIZE];
   say_what(t, what);
-  ViewJob job = {.model = m,
-                 .proto = t,
-                 .row = &dtypes[ONNX(STRING)],
-                 .sink = sink,
-                 .place = place,
-                 .what = what};
+  ViewJob job = {.model = m, .proto = t, .row = &dtypes[ONNX(STRING)], .at = {sink, place, what}};
   DataFields data = {0};
   const OnnxTensorSpan none = {0}, *span = span_of(&job) ? span_of(&job) : &none;
   TRY(check_dims(&job));
