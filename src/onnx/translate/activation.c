@@ -53,8 +53,7 @@ void translate_softsign(Import *im) {
 void translate_thresholded_relu(Import *im) {
   ValueId x = in_required(im, 0);
   ValueId above = ex_gt(im, x, ex_number(im, x, attr_float(im, "alpha", 1)));
-  ValueId zero = ex_number(im, x, 0);
-  out(im, 0, ex_where(im, above, x, zero));
+  out(im, 0, ex_where(im, above, x, ex_number(im, x, 0)));
 }
 
 void translate_gelu(Import *im) {
@@ -78,10 +77,8 @@ void translate_shrink(Import *im) {
           high = ex_gt(im, work, ex_number(im, work, lambd));
   ValueId up = ex_add(im, work, ex_number(im, work, bias)),
           down = ex_sub(im, work, ex_number(im, work, bias));
-  ValueId zero = ex_number(im, work, 0);
-  ValueId rest = ex_where(im, high, down, zero);
-  ValueId all = ex_where(im, low, up, rest);
-  out(im, 0, ex_cast(im, all, dtype));
+  ValueId rest = ex_where(im, high, down, ex_number(im, work, 0));
+  out(im, 0, ex_cast(im, ex_where(im, low, up, rest), dtype));
 }
 
 /* Before opset 7 a slope of one dim is per channel (dim 1), not of the last dim. */

@@ -132,9 +132,8 @@ static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool p
   if (positions) {
     SymInt batch = ex_dim(im, positions, 0), steps = ex_dim(im, positions, 1),
            size = ex_dim(im, cache, 1);
-    ValueId flat = EX_VIEW(im, positions, sym_mul(&im->g->syms, batch, steps));
-    ValueId rows = ex_index_select(im, cache, 0, flat);
-    cache = EX_VIEW(im, rows, batch, steps, size);
+    cache = ex_index_select(im, cache, 0, ex_flat(im, positions));
+    cache = EX_VIEW(im, cache, batch, steps, size);
   }
   return ex_unsqueeze(im, cache, packed ? 2 : 1);
 }

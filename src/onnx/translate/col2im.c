@@ -72,10 +72,8 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
   read_image(im, c);
   if (c->dims < 1 || c->dims > MAX_RANK - 2)
     import_fail(im, DIAG_INPUT_RANK, "an image of %u dimensions", c->dims);
-  for (uint32_t i = 0; i < c->dims && import_ok(im); i++) {
-    ValueId b = ex_element(im, blocks, i);
-    c->block[i] = ex_cast(im, b, DTYPE_I64);
-  }
+  for (uint32_t i = 0; i < c->dims && import_ok(im); i++)
+    c->block[i] = ex_cast(im, ex_element(im, blocks, i), DTYPE_I64);
   if (in_ints(im, 2, &block))
     *block_elements = shape_product(im, block.at, block.count);
   int64_t pads[2 * MAX_RANK];

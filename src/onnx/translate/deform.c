@@ -139,8 +139,7 @@ void translate_max_unpool(Import *im) {
   Dims s = shape_of(im, x);
   ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), shape_product(im, s.d, s.rank)),
           values = ex_flat(im, x);
-  ValueId flat = ex_scatter(im, zeros, 0, places, values);
-  ValueId y = ex_view(im, flat, dims, rank);
+  ValueId y = ex_view(im, ex_scatter(im, zeros, 0, places, values), dims, rank);
   if (in(im, 2)) {
     if (!wanted_dims(im, rank, &wanted)) {
       import_fail(im, DIAG_INPUT_NOT_CONST,

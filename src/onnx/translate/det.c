@@ -23,8 +23,7 @@ static ValueId as_batch(Import *im, ValueId x, SymInt n) {
 
 /* Element (i, k) of each matrix [batch, n, n] as [batch]. */
 static ValueId element(Import *im, ValueId m, uint32_t i, uint32_t k) {
-  ValueId row = ex_pick(im, m, 1, i);
-  return ex_pick(im, row, 1, k);
+  return ex_pick(im, ex_pick(im, m, 1, i), 1, k);
 }
 
 /* m[0][a] m[1][b] - m[0][b] m[1][a], of rows r and r + 1. */
@@ -52,8 +51,7 @@ static ValueId small_det(Import *im, ValueId m, SymInt n) {
 static ValueId take_rows(Import *im, ValueId m, ValueId index) {
   Dims s = shape_of(im, m), at = shape_of(im, index);
   s.d[1] = at.d[1];
-  index = ex_expand(im, index, s.d, 3);
-  return ex_gather(im, m, 1, index);
+  return ex_gather(im, m, 1, ex_expand(im, index, s.d, 3));
 }
 
 /* A step of elimination: the row whose first element is the largest among the first `count` rows,

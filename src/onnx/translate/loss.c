@@ -35,8 +35,7 @@ static ValueId total(Import *im, OpId op, ValueId x) {
 static ValueId likelihood_loss(Import *im, ValueId log_scores) {
   enum { NONE, SUM, MEAN } reduction = attr_choice(im, "reduction", "mean", "none|sum|mean");
   Loss loss = read_labels(im, log_scores);
-  ValueId index = ex_unsqueeze(im, loss.labels, 1);
-  ValueId chosen = ex_gather(im, log_scores, 1, index);
+  ValueId chosen = ex_gather(im, log_scores, 1, ex_unsqueeze(im, loss.labels, 1));
   ValueId sample = ex_view_as(im, chosen, shape_of(im, loss.labels));
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;

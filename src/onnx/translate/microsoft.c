@@ -54,8 +54,7 @@ void translate_cdist(Import *im) {
                 SV_ARG(metric));
   ValueId columns = ex_unsqueeze(im, b, 0),
           difference = ex_sub(im, ex_unsqueeze(im, a, 1), columns);
-  ValueId squares = ex_mul(im, difference, difference);
-  ValueId y = ex_sum(im, squares, 2, false);
+  ValueId y = ex_sum(im, ex_mul(im, difference, difference), 2, false);
   out(im, 0, root ? ex_unary(im, OP_SQRT, y) : y);
 }
 

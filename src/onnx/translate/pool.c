@@ -73,9 +73,7 @@ static ValueId to_2d(Import *im, ValueId x, Window *w) {
 }
 
 static ValueId from_2d(Import *im, ValueId y, uint32_t rank) {
-  if (rank != 1)
-    return y;
-  return ex_view(im, y, (SymInt[]){ex_dim(im, y, 0), ex_dim(im, y, 1), ex_dim(im, y, 3)}, 3);
+  return rank == 1 ? EX_VIEW(im, y, ex_dim(im, y, 0), ex_dim(im, y, 1), ex_dim(im, y, 3)) : y;
 }
 
 static ValueId max_pool2d(Import *im, ValueId x, const Window *w) {
@@ -227,18 +225,15 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
   return ex_div(im, sums, count);
 }
 
-static bool no_pads(const Window *w) {
-  for (uint32_t i = 0; i < w->rank; i++)
-    if (w->begin[i] || w->end[i])
-      return false;
-  return true;
+static bool all_are(const SymInt *list, uint32_t count, SymInt number) {
+  uint32_t i = 0;
+  while (i < count && list[i] == number)
+    i++;
+  return i == count;
 }
 
-static bool dilated(const Window *w) {
-  for (uint32_t i = 0; i < w->rank; i++)
-    if (w->dilation[i] != 1)
-      return true;
-  return false;
+static bool no_pads(const Window *w) {
+  return all_are(w->begin, w->rank, 0) && all_are(w->end, w->rank, 0);
 }
 
 ValueId window_average(Import *im, ValueId x) {
@@ -247,7 +242,8 @@ ValueId window_average(Import *im, ValueId x) {
     return 0;
   bool count_pads = attr_flag(im, "count_include_pad", false);
   uint32_t rank = w.rank;
-  if (rank == 3 || dilated(&w) || !pads_fit_kernel(&w) || (w.ceil && !no_pads(&w)))
+  if (rank == 3 || !all_are(w.dilation, rank, 1) || !pads_fit_kernel(&w) ||
+      (w.ceil && !no_pads(&w)))
     return average_by_sums(im, x, w, count_pads);
   x = to_2d(im, x, &w);
   ValueId y = build(&im->b, OP_AVG_POOL2D, A_VAL(x), W_ARG(w.kernel, &w), W_ARG(w.stride, &w),
@@ -273,11 +269,9 @@ void translate_lp_pool(Import *im) {
   if (!read_pool(im, x, &w))
     return;
   spell_out_ceil(im, x, &w);
-  ValueId magnitude = ex_unary(im, OP_ABS, x);
-  ValueId power = ex_pow(im, magnitude, p);
+  ValueId power = ex_pow(im, ex_unary(im, OP_ABS, x), p);
   power = window_pad(im, power, &w, A_INT(0));
-  ValueId sums = window_sums(im, power, &w);
-  ValueId y = ex_pow(im, sums, 1 / p);
+  ValueId y = ex_pow(im, window_sums(im, power, &w), 1 / p);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }
 
@@ -304,8 +298,7 @@ void translate_global_lp_pool(Import *im) {
     axes[count++] = i;
   if (!count)
     return;
-  ValueId magnitude = ex_unary(im, OP_ABS, x);
-  ValueId power = ex_pow(im, magnitude, p);
+  ValueId power = ex_pow(im, ex_unary(im, OP_ABS, x), p);
   ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count), A_BOOL(true));
   ValueId y = ex_pow(im, sum, 1 / p);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));

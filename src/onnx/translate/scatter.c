@@ -27,10 +27,8 @@ static bool steps_ok(Import *im, SymInt steps) {
 static ValueId scatter_sorted(Import *im, ValueId x, uint32_t axis, ValueId index, ValueId updates,
                               OpId op) {
   ValueId sorted = ex_topk(im, updates, ex_dim(im, updates, axis), axis, op == OP_MINIMUM);
-  ValueId order = sorted ? sorted + 1 : 0;
-  ValueId at = ex_gather(im, index, axis, order);
-  ValueId written = ex_scatter(im, x, axis, at, sorted);
-  return ex_binary(im, op, x, written);
+  ValueId at = ex_gather(im, index, axis, sorted ? sorted + 1 : 0);
+  return ex_binary(im, op, x, ex_scatter(im, x, axis, at, sorted));
 }
 
 /* Whether updates are sorted: steps of them meet each other. */
@@ -50,8 +48,7 @@ static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId in
   for (int64_t i = 0; i < steps && import_ok(im); i++) {
     ValueId at = ex_slice(im, index, axis, i, i + 1),
             update = ex_slice(im, updates, axis, i, i + 1);
-    ValueId old = ex_gather(im, x, axis, at);
-    ValueId merged = ex_binary(im, op, old, update);
+    ValueId merged = ex_binary(im, op, ex_gather(im, x, axis, at), update);
     x = ex_scatter(im, x, axis, at, merged);
   }
   return x;

@@ -9,8 +9,7 @@ static ValueId arg_extreme(Import *im, OpId op, ValueId x, uint32_t axis, bool k
   if (!last)
     return build(&im->b, op, A_VAL(x), A_INT(axis), A_BOOL(keep));
   SymInt end = sym_sub(&im->g->syms, ex_dim(im, x, axis), 1);
-  ValueId flipped = ex_flip(im, x, axis);
-  ValueId index = build(&im->b, op, A_VAL(flipped), A_INT(axis), A_BOOL(keep));
+  ValueId index = build(&im->b, op, A_VAL(ex_flip(im, x, axis)), A_INT(axis), A_BOOL(keep));
   return ex_sub(im, ex_size(im, end), index);
 }
 

@@ -54,8 +54,8 @@ static void rank_entries(Import *im, Unique *u, bool sorted) {
 
 /* First positions of the values in the order of the result: as many as there are values. */
 static ValueId result_order(Import *im, const Unique *u) {
-  ValueId empty = ex_full(im, DTYPE_I64, &u->n, 1, 0);
-  ValueId order = ex_scatter(im, empty, 0, u->rank, u->first);
+  ValueId empty = ex_full(im, DTYPE_I64, &u->n, 1, 0),
+          order = ex_scatter(im, empty, 0, u->rank, u->first);
   ValueId total = ex_sum(im, as_i64(im, u->is_first), 0, false);
   ValueId slots = ex_unary(im, OP_NONZERO, ex_lt(im, ex_arange(im, u->n), total));
   return ex_index_select(im, order, 0, ex_flat(im, slots));
