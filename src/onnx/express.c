@@ -358,6 +358,10 @@ ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index) {
   return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(dim), A_INT(index));
 }
 
+ValueId ex_put_row(Import *im, ValueId rows, ValueId row, SymInt number) {
+  return build(&im->b, OP_ET_COPY_INDEX, A_VAL(rows), A_VAL(row), A_INT(number));
+}
+
 ValueId ex_element(Import *im, ValueId vector, int64_t i) { return ex_pick(im, vector, 0, i); }
 
 ValueId ex_pad(Import *im, ValueId x, uint32_t from_last, SymInt before, SymInt behind) {

@@ -4,13 +4,9 @@
 #include "onnx/file/tensor.h"
 
 static bool is_small_integer(int32_t onnx_dtype) {
-  switch ((Onnx__TensorProto__DataType)onnx_dtype) {
-  case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
-  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
-    return true;
-  default:
-    return onnx_dtype_bits(onnx_dtype) != 0 && onnx_dtype_bits(onnx_dtype) < 8;
-  }
+  uint32_t bits = onnx_dtype_bits(onnx_dtype);
+  return onnx_dtype == ONNX__TENSOR_PROTO__DATA_TYPE__INT8 ||
+         onnx_dtype == ONNX__TENSOR_PROTO__DATA_TYPE__UINT8 || (bits != 0 && bits < 8);
 }
 
 static uint64_t bytes_of(const Onnx__TensorProto *t) {

@@ -102,21 +102,13 @@ WireFault wire_count_varints(const uint8_t *data, uint64_t size, uint64_t *count
 }
 
 const char *wire_fault_text(WireFault fault) {
-  switch (fault) {
-  case WIRE_OK:
-    break;
-  case WIRE_TRUNCATED:
-    return "a value that is cut off by the end of its message";
-  case WIRE_VARINT_TOO_LONG:
-    return "a number with more bytes than protobuf allows";
-  case WIRE_LENGTH_PAST_END:
-    return "a length that reaches past the end of its message";
-  case WIRE_GROUP:
-    return "a group (wire type 3 or 4), which ONNX does not use";
-  case WIRE_TYPE_UNKNOWN:
-    return "a wire type that protobuf does not define";
-  case WIRE_FIELD_NUMBER:
-    return "field number 0";
-  }
-  return "nothing wrong";
+  static const char *const texts[] = {
+      [WIRE_OK] = "nothing wrong",
+      [WIRE_TRUNCATED] = "a value that is cut off by the end of its message",
+      [WIRE_VARINT_TOO_LONG] = "a number with more bytes than protobuf allows",
+      [WIRE_LENGTH_PAST_END] = "a length that reaches past the end of its message",
+      [WIRE_GROUP] = "a group (wire type 3 or 4), which ONNX does not use",
+      [WIRE_TYPE_UNKNOWN] = "a wire type that protobuf does not define",
+      [WIRE_FIELD_NUMBER] = "field number 0"};
+  return texts[fault];
 }

@@ -270,10 +270,8 @@ static Selected nms_loop(Import *im, const Nms *nms, Boxes boxes) {
   nms_step(im, nms, &boxes, &score, &box);
   ValueId left = ex_unary(im, OP_ANY, ex_with(im, OP_NE_TENSOR, score, -INFINITY));
   states[0] = boxes.live;
-  states[1] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(number + 2),
-                    A_VAL(EX_VIEW(im, score, boxes.groups)), A_INT(step));
-  states[2] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(number + 3),
-                    A_VAL(EX_VIEW(im, box, boxes.groups)), A_INT(step));
+  states[1] = ex_put_row(im, number + 2, EX_VIEW(im, score, boxes.groups), step);
+  states[2] = ex_put_row(im, number + 3, EX_VIEW(im, box, boxes.groups), step);
   ValueId result = build(&im->b, OP_NEXT, A_OPT(left), A_VALS(states, COUNT_OF(states)));
   Selected selected = {.scores = EX_PERMUTE(im, result + 1, 1, 0)};
   selected.boxes = EX_PERMUTE(im, result + 2, 1, 0);

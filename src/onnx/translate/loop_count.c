@@ -49,20 +49,15 @@ static void add_part(Condition *c, SymInt d, bool other) {
 }
 
 static OpId negation(OpId op) {
-  switch ((enum Op)op) {
-  case OP_LT_TENSOR:
-    return OP_GE_TENSOR;
-  case OP_LE_TENSOR:
-    return OP_GT_TENSOR;
-  case OP_GT_TENSOR:
-    return OP_LE_TENSOR;
-  case OP_GE_TENSOR:
-    return OP_LT_TENSOR;
-  case OP_EQ_TENSOR:
-    return OP_NE_TENSOR;
-  default:
-    return OP_NONE;
-  }
+  static const OpId pairs[][2] = {{OP_LT_TENSOR, OP_GE_TENSOR},
+                                  {OP_LE_TENSOR, OP_GT_TENSOR},
+                                  {OP_GT_TENSOR, OP_LE_TENSOR},
+                                  {OP_GE_TENSOR, OP_LT_TENSOR},
+                                  {OP_EQ_TENSOR, OP_NE_TENSOR}};
+  for (size_t i = 0; i < COUNT_OF(pairs); i++)
+    if (pairs[i][0] == op)
+      return pairs[i][1];
+  return OP_NONE;
 }
 
 /* False: the node is no comparison of two known numbers. */

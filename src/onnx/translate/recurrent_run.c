@@ -44,10 +44,6 @@ static Dims collected_shape(const RnnPart *part, SymInt length) {
   return shape;
 }
 
-static ValueId of_iteration(Import *im, ValueId rows, SymInt number) {
-  return rows ? ex_pick(im, rows, 0, number) : 0;
-}
-
 static void run(Import *im, Steps *s) {
   const Recurrent *rnn = s->part->rnn;
   SymTable *t = &im->g->syms;
@@ -70,12 +66,11 @@ static void run(Import *im, Steps *s) {
   if (s->collects)
     ex_set_shape(im, values[states], collected_shape(s->part, rows));
   memcpy(s->states, values, states * sizeof *values);
-  ValueId active = of_iteration(im, s->active, number);
-  step(im, s, of_iteration(im, s->rows, number), active);
+  ValueId active = s->active ? ex_pick(im, s->active, 0, number) : 0;
+  step(im, s, ex_pick(im, s->rows, 0, number), active);
   memcpy(values, s->states, states * sizeof *values);
   if (s->collects)
-    values[states] =
-        build(&im->b, OP_ET_COPY_INDEX, A_VAL(values[states]), A_VAL(values[0]), A_INT(number));
+    values[states] = ex_put_row(im, values[states], values[0], number);
   first = build(&im->b, OP_NEXT, A_OPT(0), A_VALS(values, count));
   for (uint32_t i = 0; i < states; i++)
     s->states[i] = first + i;

@@ -321,8 +321,7 @@ static void check_state(Import *im, Attempt *a, uint32_t k, Binding binding) {
   if (s->collects) {
     learn_row(im, a, k, binding.value);
     if (import_ok(im) && a->values[k])
-      a->values[k] = build(&im->b, OP_ET_COPY_INDEX, A_VAL(a->values[k]), A_VAL(binding.value),
-                           A_INT(a->number));
+      a->values[k] = ex_put_row(im, a->values[k], binding.value, a->number);
     return;
   }
   if (check_kept(a, s, a->values[k], binding.value))
