@@ -215,7 +215,10 @@ ValueId ex_arange(Import *im, SymInt n) {
   return build(&im->b, OP_ARANGE, A_INT(n), A_DTYPE(DTYPE_I64));
 }
 
-ValueId ex_size(Import *im, SymInt n) { return build_syms(im, &n, 1, true); }
+ValueId ex_size(Import *im, SymInt n) {
+  return sym_is_const(n) ? ex_int(im, n)
+                         : build(&im->b, OP_SCALAR_TENSOR, A_INT(n), A_DTYPE(DTYPE_I64));
+}
 
 /* --- what several operators share --- */
 

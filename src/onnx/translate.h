@@ -172,15 +172,13 @@ Binding import_any_tensor(Import *im, const Onnx__TensorProto *t, NameId name);
 /* axis in [-rank, rank) -> [0, rank); fails otherwise. */
 uint32_t import_axis(Import *im, int64_t axis, uint32_t rank);
 /* An i64 tensor with these elements: a constant when all are numbers; otherwise built so that
- * in_ints of it gives them back. scalar: 0-d. */
-ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar);
+ * in_ints of it gives them back. */
+ValueId build_syms(Import *im, const SymInt *values, uint32_t count);
 /* Translates a subgraph in place: its inputs bound to `inputs`, outer names visible; outputs to
  * *outputs (scratch). For If with a known condition and for unrolled Loop and Scan. false when
  * something in it failed: without a failure of the builder the outputs are poison to pass on. */
 bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inputs,
                    uint32_t input_count, Binding *outputs, uint32_t output_count);
-/* numpy/ONNX broadcast of dims; fails when they do not fit. */
-Dims import_broadcast(Import *im, Dims a, Dims b);
 static inline const Type *vt(const Import *im, ValueId v) { return value_type(im->g, v); }
 
 #define ONNX(domain, name, since, until, min_inputs, max_inputs, function, lowering)               \

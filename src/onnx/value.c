@@ -229,40 +229,16 @@ static ValueId build_sym(Import *im, SymInt value) {
   return build_view(&im->b, scalar, (SymInt[]){1}, 1);
 }
 
-ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar) {
+ValueId build_syms(Import *im, const SymInt *values, uint32_t count) {
   bool constant = true;
   for (uint32_t i = 0; i < count; i++)
     constant &= sym_is_const(values[i]);
-  if (constant && scalar)
-    return build_scalar_int(&im->b, DTYPE_I64, values[0]);
   if (constant)
     return build_const_ints(&im->b, values, count);
-  if (scalar)
-    return build(&im->b, OP_SCALAR_TENSOR, A_INT(values[0]), A_DTYPE(DTYPE_I64));
   ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, count);
   for (uint32_t i = 0; i < count; i++)
     items[i] = build_sym(im, values[i]);
   if (count == 1)
     return items[0];
   return build(&im->b, OP_CAT, A_VALS(items, count), A_INT(0));
-}
-
-Dims import_broadcast(Import *im, Dims a, Dims b) {
-  uint32_t rank = a.rank > b.rank ? a.rank : b.rank;
-  Dims result = {.rank = rank};
-  for (uint32_t i = 0; i < rank; i++) {
-    SymInt x = i + a.rank >= rank ? a.d[i + a.rank - rank] : 1,
-           y = i + b.rank >= rank ? b.d[i + b.rank - rank] : 1;
-    int equal = sym_known_eq(&im->g->syms, x, y);
-    if (x == 1 || (equal == 1 && y != 1))
-      result.d[i] = y;
-    else if (y == 1 || equal != 0)
-      result.d[i] = x;
-    else
-      import_fail(im, DIAG_SHAPE_MISMATCH, "shapes do not broadcast: %s and %s at dimension %u",
-                  dim_text(im->g, x), dim_text(im->g, y), i);
-    if (x != 1 && y != 1 && equal < 0)
-      graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, x, y, im->b.loc});
-  }
-  return result;
 }

@@ -72,9 +72,9 @@ static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
   SymInt queries = ex_dim(im, a->q, 2), keys = ex_dim(im, a->k, 2);
   valid = valid ? ex_cast(im, valid, DTYPE_I64) : 0;
   if (valid && !a->past)
-    offset = ex_sub(im, valid, build_syms(im, &queries, 1, true));
+    offset = ex_sub(im, valid, ex_size(im, queries));
   else
-    offset = build_syms(im, (SymInt[]){a->past ? ex_dim(im, a->past, 2) : 0}, 1, true);
+    offset = ex_size(im, a->past ? ex_dim(im, a->past, 2) : 0);
   ValueId band = attention_band(im, queries, keys, offset, left, causal ? 0 : right);
   mask->allowed = attention_and(im, mask->allowed, band);
   if (valid && (!causal || a->past)) { /* a causal query sees no key beyond its own place */

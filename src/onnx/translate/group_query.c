@@ -82,7 +82,7 @@ static void read_past(Import *im, GroupQuery *a) {
                   "the query");
   a->length = a->steps;
   a->same = true;
-  a->before = build_syms(im, (SymInt[]){0}, 1, true);
+  a->before = ex_size(im, 0);
   if (!a->past[0])
     return;
   SymInt past = ex_dim(im, a->past[0], 2);
@@ -90,12 +90,12 @@ static void read_past(Import *im, GroupQuery *a) {
   a->length = buffer ? past : sym_add(t, past, a->steps);
   a->same = !buffer && a->batch == 1;
   if (a->same) {
-    a->before = build_syms(im, &past, 1, true);
+    a->before = ex_size(im, past);
     return;
   }
   ValueId end = ex_plus(im, ex_cast(im, lengths, DTYPE_I64), 1);
   end = EX_VIEW(im, end, a->batch);
-  ValueId before = ex_sub(im, end, build_syms(im, &a->steps, 1, true));
+  ValueId before = ex_sub(im, end, ex_size(im, a->steps));
   a->before = ex_max(im, before, ex_number(im, before, 0)); /* a padded prompt */
 }
 
@@ -169,7 +169,7 @@ static AttentionMask visible(Import *im, const GroupQuery *a) {
     return (AttentionMask){.allowed = attention_band(im, a->steps, a->length, a->before, left, 0)};
   if (a->same)
     return (AttentionMask){0};
-  ValueId end = ex_add(im, a->before, build_syms(im, &a->steps, 1, true));
+  ValueId end = ex_add(im, a->before, ex_size(im, a->steps));
   ValueId column = EX_VIEW(im, end, a->batch, 1, 1, 1);
   return (AttentionMask){.allowed = ex_lt(im, ex_arange(im, a->length), column)};
 }

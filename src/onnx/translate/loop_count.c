@@ -282,7 +282,7 @@ static void begin_iterations(Import *im, Probe *p, Binding *inputs) {
     return;
   p->number = sym_symbol(&im->g->syms, SV(""), 0, LOOP_COUNTED_MAX - 1, true);
   value_set_type(im->g, first, graph_scalar_type(im->g, TYPE_INT, p->number, true));
-  inputs[0] = binding_of(build_syms(im, &p->number, 1, true));
+  inputs[0] = binding_of(ex_size(im, p->number));
   inputs[1] = binding_of(build_scalar_int(&im->b, DTYPE_BOOL, 1));
   for (uint32_t k = 0; k < loop->state_count; k++)
     if (loop->states[k].kind == BIND_VALUE && !loop->states[k].packed)

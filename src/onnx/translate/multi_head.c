@@ -68,7 +68,7 @@ static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
   if (c->added)
     scores = ex_add(im, scores, c->added);
   if (c->causal) {
-    ValueId offset = build_syms(im, &c->past, 1, true);
+    ValueId offset = ex_size(im, c->past);
     AttentionMask future = {
         .allowed = attention_band(im, ex_dim(im, c->q, 2), ex_dim(im, c->k, 2), offset, -1, 0)};
     scores = attention_apply(im, scores, future);

@@ -1,5 +1,6 @@
 /* Operators that give the same elements another shape, and those that ask for shapes. All of the
  * first kind are one view_copy, which shares its operand's memory later on. */
+#include "ir/text.h"
 #include "onnx/express.h"
 
 /* --- Reshape --- */
@@ -147,7 +148,7 @@ void translate_shape(Import *im) {
   Dims s = shape_of(im, x);
   int64_t start = clamp_axis(attr_int(im, "start", 0), s.rank),
           end = clamp_axis(attr_int(im, "end", s.rank), s.rank);
-  out(im, 0, build_syms(im, s.d + start, end > start ? (uint32_t)(end - start) : 0, false));
+  out(im, 0, build_syms(im, s.d + start, end > start ? (uint32_t)(end - start) : 0));
 }
 
 void translate_size(Import *im) {
@@ -164,6 +165,27 @@ static uint32_t expanded_by(Import *im, ValueId shape) {
   return sym_is_const(length) && length >= 0 && length <= MAX_RANK ? (uint32_t)length : 0;
 }
 
+/* numpy/ONNX broadcast of dims; fails when they do not fit. */
+static Dims broadcast(Import *im, Dims a, Dims b) {
+  uint32_t rank = a.rank > b.rank ? a.rank : b.rank;
+  Dims result = {.rank = rank};
+  for (uint32_t i = 0; i < rank; i++) {
+    SymInt x = i + a.rank >= rank ? a.d[i + a.rank - rank] : 1,
+           y = i + b.rank >= rank ? b.d[i + b.rank - rank] : 1;
+    int equal = sym_known_eq(&im->g->syms, x, y);
+    if (x == 1 || (equal == 1 && y != 1))
+      result.d[i] = y;
+    else if (y == 1 || equal != 0)
+      result.d[i] = x;
+    else
+      import_fail(im, DIAG_SHAPE_MISMATCH, "shapes do not broadcast: %s and %s at dimension %u",
+                  dim_text(im->g, x), dim_text(im->g, y), i);
+    if (x != 1 && y != 1 && equal < 0)
+      graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, x, y, im->b.loc});
+  }
+  return result;
+}
+
 void translate_expand(Import *im) {
   ValueId x = in_required(im, 0);
   Dims from = shape_of(im, x), wanted;
@@ -172,6 +194,6 @@ void translate_expand(Import *im) {
   if (!shape_input(im, 1, from.rank > length ? from.rank - length : 0, "the shape to expand to",
                    &wanted, &known))
     return;
-  Dims to = import_broadcast(im, from, wanted);
+  Dims to = broadcast(im, from, wanted);
   out(im, 0, ex_expand(im, x, to.d, to.rank));
 }

@@ -254,7 +254,7 @@ static bool translate_body(Import *im, Attempt *a, Binding *outputs) {
   for (uint32_t i = 0; i < count; i++)
     inputs[i].kind = BIND_VALUE;
   if (loop->numbered) {
-    inputs[0].value = build_syms(im, &a->number, 1, true);
+    inputs[0].value = ex_size(im, a->number);
     inputs[1].value = build_scalar_int(&im->b, DTYPE_BOOL, 1);
   }
   for (uint32_t i = 0; i < loop->state_count; i++)
