@@ -49,12 +49,38 @@ enum {
 enum { FLAG_EXTERNAL_INPUT = 1, FLAG_EXTERNAL_OUTPUT = 2 };
 enum { DATA_OFFSET, DATA_SIZE, DATA_KEY };
 
+typedef struct Writer {
+  FlatBuilder b;
+  KeyMap vectors; /* by their numbers: those written */
+  KeyMap limits;  /* by the two limits: the tables written */
+  const XnnGraph *x;
+  Arena scratch;
+} Writer;
+
+/* A vector of numbers; values of one shape share theirs. */
+static FbRef write_vector(Writer *w, const uint32_t *items, uint32_t count) {
+  uint32_t *slot, known = keymap_get(&w->vectors, items, count * sizeof *items, &slot);
+  return known ? known : (*slot = fb_vector_u32(&w->b, items, count));
+}
+
+static FbRef write_limits(Writer *w, const XnnNode *node) {
+  uint32_t bits[] = {xnn_float(node->limit_low), xnn_float(node->limit_high)};
+  uint32_t *slot, known = keymap_get(&w->limits, bits, sizeof bits, &slot);
+  if (known)
+    return known;
+  fb_table_begin(&w->b);
+  fb_field_u32(&w->b, LIMIT_LOW, bits[0], 0);
+  fb_field_u32(&w->b, LIMIT_HIGH, bits[1], 0);
+  return *slot = fb_table_end(&w->b);
+}
+
 /* The table of the parameters, and in *form which one it is. Scales of channels and groups are
  * constants like others; the runtime looks at the vector inside the table all the same. */
-static FbRef write_parameters(FlatBuilder *b, const XnnValue *value, uint8_t *form) {
+static FbRef write_parameters(Writer *w, const XnnValue *value, uint8_t *form) {
+  FlatBuilder *b = &w->b;
   XnnScheme scheme = xnn_scheme((XnnDatatype)value->datatype);
   bool inside = scheme == XNN_PER_CHANNEL || scheme == XNN_PER_GROUP;
-  FbRef empty = inside ? fb_vector_u32(b, NULL, 0) : 0;
+  FbRef empty = inside ? write_vector(w, NULL, 0) : 0;
   fb_table_begin(b);
   switch (scheme) {
   case XNN_PER_TENSOR:
@@ -87,17 +113,19 @@ static FbRef write_parameters(FlatBuilder *b, const XnnValue *value, uint8_t *fo
   return fb_table_end(b);
 }
 
-static FbRef write_quantized(FlatBuilder *b, const XnnValue *value, FbRef tensor) {
+static FbRef write_quantized(Writer *w, const XnnValue *value, FbRef tensor) {
+  FlatBuilder *b = &w->b;
   uint8_t form = 0;
-  FbRef parameters = write_parameters(b, value, &form);
+  FbRef parameters = write_parameters(w, value, &form);
   fb_table_begin(b);
   fb_field_ref(b, QUANTIZED_TENSOR, tensor);
   fb_field_union(b, QUANTIZED_PARAMETERS_TYPE, form, parameters);
   return fb_table_end(b);
 }
 
-static FbRef write_value(FlatBuilder *b, const XnnValue *value, XnnId id) {
-  FbRef dims = fb_vector_u32(b, value->dims, value->rank);
+static FbRef write_value(Writer *w, const XnnValue *value, XnnId id) {
+  FlatBuilder *b = &w->b;
+  FbRef dims = write_vector(w, value->dims, value->rank);
   uint32_t flags = !value->external  ? 0
                    : value->is_input ? FLAG_EXTERNAL_INPUT
                                      : FLAG_EXTERNAL_OUTPUT;
@@ -112,24 +140,20 @@ static FbRef write_value(FlatBuilder *b, const XnnValue *value, XnnId id) {
   FbRef tensor = fb_table_end(b);
   bool quantized = xnn_scheme((XnnDatatype)value->datatype) != XNN_PLAIN;
   if (quantized)
-    tensor = write_quantized(b, value, tensor);
+    tensor = write_quantized(w, value, tensor);
   fb_table_begin(b);
   fb_field_union(b, VALUE_TYPE, quantized ? VALUE_IS_QUANTIZED : VALUE_IS_TENSOR, tensor);
   return fb_table_end(b);
 }
 
-static FbRef write_node(FlatBuilder *b, const XnnGraph *x, const XnnNode *node) {
+static FbRef write_node(Writer *w, const XnnNode *node) {
+  FlatBuilder *b = &w->b;
   const XnnNodeRow *row = &xnn_node_rows[node->kind];
-  FbRef vectors[XNN_MAX_FIELDS] = {0}, limits = 0;
+  FbRef vectors[XNN_MAX_FIELDS] = {0};
   for (uint16_t i = 0; row->fields[i]; i++)
     if (row->fields[i] == 'v')
-      vectors[i] = fb_vector_u32(b, x->ints + node->fields[i], node->vector_count);
-  if (node->limited) {
-    fb_table_begin(b);
-    fb_field_u32(b, LIMIT_LOW, xnn_float(node->limit_low), 0);
-    fb_field_u32(b, LIMIT_HIGH, xnn_float(node->limit_high), 0);
-    limits = fb_table_end(b);
-  }
+      vectors[i] = write_vector(w, w->x->ints + node->fields[i], node->vector_count);
+  FbRef limits = node->limited ? write_limits(w, node) : 0;
   fb_table_begin(b);
   for (uint16_t i = 0; row->fields[i]; i++)
     if (row->fields[i] == 'v')
@@ -144,9 +168,10 @@ static FbRef write_node(FlatBuilder *b, const XnnGraph *x, const XnnNode *node) 
   return fb_table_end(b);
 }
 
-static FbRef write_constants(FlatBuilder *b, const XnnGraph *x, const Graph *g,
-                             const char *const *keys, Arena *arena) {
-  FbRef *items = ARENA_ARRAY(arena, FbRef, (size_t)x->data_count + 1);
+static FbRef write_constants(Writer *w, const Graph *g, const char *const *keys) {
+  const XnnGraph *x = w->x;
+  FlatBuilder *b = &w->b;
+  FbRef *items = ARENA_ARRAY(&w->scratch, FbRef, (size_t)x->data_count + 1);
   fb_table_begin(b); /* entry 0 stands for "no constant" */
   items[0] = fb_table_end(b);
   for (uint32_t i = 0; i < x->data_count; i++) {
@@ -160,21 +185,22 @@ static FbRef write_constants(FlatBuilder *b, const XnnGraph *x, const Graph *g,
   return fb_vector_refs(b, items, x->data_count + 1);
 }
 
-static FbRef write_graph(FlatBuilder *b, const XnnGraph *x, const Graph *g, const char *const *keys,
-                         Arena *arena) {
-  FbRef *values = ARENA_ARRAY(arena, FbRef, (size_t)x->value_count + 1);
-  FbRef *nodes = ARENA_ARRAY(arena, FbRef, (size_t)x->node_count + 1);
-  uint32_t *externs = ARENA_ARRAY(arena, uint32_t, (size_t)x->value_count + 1), inputs = 0,
+static FbRef write_graph(Writer *w, const Graph *g, const char *const *keys) {
+  const XnnGraph *x = w->x;
+  FlatBuilder *b = &w->b;
+  FbRef *values = ARENA_ARRAY(&w->scratch, FbRef, (size_t)x->value_count + 1);
+  FbRef *nodes = ARENA_ARRAY(&w->scratch, FbRef, (size_t)x->node_count + 1);
+  uint32_t *externs = ARENA_ARRAY(&w->scratch, uint32_t, (size_t)x->value_count + 1), inputs = 0,
            outputs = x->value_count;
   for (XnnId i = 0; i < x->value_count; i++) {
     XnnId id = x->order ? x->order[i] : i;
-    values[i] = write_value(b, &x->values[id], id);
+    values[i] = write_value(w, &x->values[id], id);
     if (x->values[i].external)
       externs[x->values[i].is_input ? inputs++ : outputs--] = i;
   }
   for (uint32_t i = 0; i < x->node_count; i++)
-    nodes[i] = write_node(b, x, &x->nodes[i]);
-  FbRef constants = write_constants(b, x, g, keys, arena), version = fb_string(b, sv_from("1"));
+    nodes[i] = write_node(w, &x->nodes[i]);
+  FbRef constants = write_constants(w, g, keys), version = fb_string(b, sv_from("1"));
   FbRef value_list = fb_vector_refs(b, values, x->value_count),
         node_list = fb_vector_refs(b, nodes, x->node_count),
         input_list = fb_vector_u32(b, externs, inputs),
@@ -219,26 +245,30 @@ static void write_region(StrBuf *out, const DelegateTranspose *transposes, uint3
 
 XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys,
                  const DelegateTranspose *transposes, uint32_t transpose_count, Arena *arena) {
-  FlatBuilder b;
+  Writer w = {.vectors = keymap_make(&w.scratch, g->ctx->names.seed),
+              .limits = keymap_make(&w.scratch, g->ctx->names.seed),
+              .x = x};
+  FlatBuilder *b = &w.b;
   StrBuf region = {0};
   XnnBlob blob = {0};
-  fb_init(&b);
-  FbRef root = write_graph(&b, x, g, keys, arena);
-  b.alignment = ALIGNMENT;
-  fb_finish(&b, root, TABLES_MAGIC, 0);
-  if (!b.overflow) {
+  fb_init(b);
+  FbRef root = write_graph(&w, g, keys);
+  b->alignment = ALIGNMENT;
+  fb_finish(b, root, TABLES_MAGIC, 0);
+  if (!b->overflow) {
     write_region(&region, transposes, transpose_count);
-    blob.size = align_up(region_at(b.size) + region.size, ALIGNMENT);
+    blob.size = align_up(region_at(b->size) + region.size, ALIGNMENT);
     uint8_t *data = arena_calloc(arena, blob.size, 1);
-    write_header(data, b.size, region.size);
-    memcpy(data + HEADER_SIZE, fb_bytes(&b), b.size);
+    write_header(data, b->size, region.size);
+    memcpy(data + HEADER_SIZE, fb_bytes(b), b->size);
     if (region.size)
-      memcpy(data + region_at(b.size), region.data, region.size);
+      memcpy(data + region_at(b->size), region.data, region.size);
     blob.data = data;
-    blob.tables = b.size;
+    blob.tables = b->size;
   }
   strbuf_release(&region);
-  fb_release(&b);
+  fb_release(b);
+  arena_release(&w.scratch);
   return blob;
 }
 
