@@ -367,8 +367,23 @@ def chain_cases():
                    dims={"n": "1..32"}, shapes={"x": ["n", 2]}, **ML)
 
 
+def difference_cases():
+    """Tests are differences from the splits where all numbers are finite and features are few, else comparisons."""
+    most = float(np.finfo(F32).max)
+    ends = np.array([most, -most, np.nextafter(F32(most), F32(0)), INF, -INF, NAN, 0.0, -0.0, 1e-45, -1e-45], F32)[:, None]
+    for mode in MODES:
+        for split in (most, -most, float(np.nextafter(F32(most), F32(0))), 0.0):
+            yield Case(f"split_{mode}_{split:.9g}_ends", "TreeEnsembleRegressor", "x", {"x": ends}, n_targets=1, **stump("target", mode, split), **ML)
+    rng = np.random.default_rng(20261127)
+    for features, name in ((3, "few"), (400, "many")):
+        made = ensemble("target", 6, 5, 3, 2)
+        made["nodes_missing_value_tracks_true"] = [int(m != "LEAF" and rng.integers(2)) for m in made["nodes_modes"]]
+        feeds = [{"x": rng.choice(np.array([NAN, INF, -INF, most, -2, -1, 0, 1, 2], F32), (n, features))} for n in (8, 1)]
+        yield Case(f"features_{name}", "TreeEnsembleRegressor", "x", feeds, n_targets=2, **made, dims={"n": "1..8"}, shapes={"x": ["n", features]}, **ML)
+
+
 ALL = (feature_cases, label_cases, linear_cases, support_cases, tree_cases, split_cases, ensemble_cases, two_class_cases, newest_cases,
-       lopsided_cases, chain_cases)
+       lopsided_cases, chain_cases, difference_cases)
 
 
 def main():
