@@ -113,6 +113,12 @@ static DataRange of_negative(Ranges *r, NodeId n) {
   return (DataRange){-x.hi, -x.lo};
 }
 
+static DataRange of_shift(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  double by = exp2(node_scalar(r->im->g, n, 1));
+  return (DataRange){floor(x.lo / by), floor(x.hi / by)};
+}
+
 /* Sums of what is not negative are at least its first one. */
 static DataRange of_sums(Ranges *r, NodeId n) {
   DataRange x = operand(r, n, 0);
@@ -138,6 +144,7 @@ static const struct {
 } rules[] = {{OP_ADD_TENSOR, of_sum},
              {OP_AMAX, same},
              {OP_AMIN, same},
+             {OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR, of_shift},
              {OP_CAT, of_list},
              {OP_CEIL, whole},
              {OP_CLAMP, of_clamp},

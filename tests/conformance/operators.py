@@ -335,6 +335,21 @@ def selection_cases():
                    {"m": ints(60), "i": np.array([0.5], np.float32), "t": np.array([0.01], np.float32)}, out_type=np.int64)
 
 
+def odd_selection_cases():
+    """Boxes on a grid (many overlaps are exactly the threshold), empty, infinite, NaN or too large for an area, and infinite scores."""
+    own = np.random.default_rng(20261127)
+    for count, (batches, classes) in ((12, (2, 3)), (90, (1, 2))):
+        boxes = own.integers(0, 5, (batches, count, 4)).astype(np.float32)
+        scores = (own.permutation(batches * classes * count) / 256).reshape(batches, classes, count).astype(np.float32)
+        for k, odd in enumerate((np.inf, np.nan, 1e25, -np.inf)):
+            boxes[:, k::9, k] = odd
+        boxes[:, 5::9, 2] = boxes[:, 5::9, 0]
+        scores[:, :, 7] = np.inf
+        for overlap in (0, 0.25, 0.5, 1):
+            yield Case(f"NonMaxSuppression_odd_{count}_{overlap}", "NonMaxSuppression", ["b", "s", "m", "i"], {"b": boxes, "s": scores},
+                       {"m": ints(40), "i": np.array([overlap], np.float32)}, out_type=np.int64)
+
+
 REGIONS = """<ir_version: 9, opset_import: ["" : 16]>
 regions (float[2,3,8,9] x, float[r,4] c, int64[r] b) => (float[r,3,4,2] y) {
   y = RoiAlign <mode = "%s", coordinate_transformation_mode = "%s", output_height = 4, output_width = 2, spatial_scale = 0.5> (x, c, b)
@@ -437,7 +452,7 @@ def quantized_softmax_cases():
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases()])
 
 
 if __name__ == "__main__":
