@@ -449,10 +449,29 @@ def quantized_softmax_cases():
         yield TextCase(f"QLinearSoftmax_whole_inverse_{name}", SOFTMAX % (name, name, name, zero), [{"x": x}])
 
 
+ONE_HOT = """<ir_version: 9, opset_import: ["" : 17]>
+g (int64[2,7] i, int32[2,7] j) => (float[2,7,3] y, float[2,7,3] z)
+<int64 depth = {5}, float[2] values = {0, 1}, int64[1] last = {-1}, int32[1,1,5] numbers = {0, 1, 2, 3, 4},
+ float[5,3] w = {1, -2, 3, 0.5, 0.25, -0.125, 7, 8, 9, -1, -1, -1, 1e30, 1e-30, -1e-30}> {
+  rows = OneHot <axis = -1> (i, depth, values)
+  y = MatMul (rows, w)
+  column = Unsqueeze (j, last)
+  equal = Equal (column, numbers)
+  other = Cast <to = 1> (equal)
+  z = MatMul (other, w)
+}"""
+
+
+def embedding_cases():
+    """Products with one-hot rows, of which some are zero: OneHot counts numbers below zero from the end, Equal does not."""
+    ids = np.array([[0, 1, 2, 3, 4, 5, 99], [-1, -5, -6, -99, 4, 0, 1 << 30]])
+    yield TextCase("one_hot_products", ONE_HOT, [{"i": ids, "j": ids.astype(np.int32)}])
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases()])
 
 
 if __name__ == "__main__":
