@@ -468,10 +468,43 @@ def embedding_cases():
     yield TextCase("one_hot_products", ONE_HOT, [{"i": ids, "j": ids.astype(np.int32)}])
 
 
+TUPLES = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[6,70,16] x, int64[n,2] i, float[n,16] v, int64[40,9] z, int64[m,2] k, int64[m] w) =>
+  (float[n,16] a, float[6,70,16] b, float[6,70,16] c, int64[m] d, int64[40,9] e, float[6,70,16] f) {
+  a = GatherND (x, i)
+  b = ScatterND (x, i, v)
+  c = ScatterND <reduction = "add"> (x, i, v)
+  d = GatherND (z, k)
+  e = ScatterND (z, k, w)
+  f = ScatterND <reduction = "max"> (x, i, v)
+}"""
+
+
+def tuple_cases():
+    """Rows and elements at tuples of indices, some of them the same, some counted from the end; and out of bounds."""
+    own = np.random.default_rng(20261127)
+
+    def feed(n, m):
+        i = np.stack([own.integers(-6, 6, n), own.integers(-70, 70, n)], 1)
+        k = np.stack(np.unravel_index(own.permutation(360)[:m], (40, 9)), 1).astype(np.int64)
+        i[:n // 4] = i[n // 4:2 * (n // 4)]
+        return {"x": own.standard_normal((6, 70, 16)).astype(np.float32), "i": i, "v": own.standard_normal((n, 16)).astype(np.float32),
+                "z": own.integers(-9, 9, (40, 9)), "k": k, "w": own.integers(-99, 99, m)}
+
+    def outside(name, row, column, value):
+        late = feed(300, 340)
+        late[name][row, column] = value
+        return late
+
+    fails = [outside("i", 299, 0, 6), outside("i", 5, 1, 70), outside("i", 0, 0, -7), outside("i", 7, 1, -71), outside("k", 339, 0, 40), outside("k", 3, 1, -10)]
+    yield TextCase("tuples", TUPLES, [feed(300, 340), feed(300, 340)], fails, {"n": "300", "m": "340"})
+    yield TextCase("tuples_open", TUPLES, [feed(400, 350), feed(8, 1)], fails, {"n": "1..400", "m": "1..360"})
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases()])
 
 
 if __name__ == "__main__":
