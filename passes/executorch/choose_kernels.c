@@ -6,7 +6,9 @@
  *   a constant           takes 25 ns an element, index_select 3. Relative positions of attention
  *                        are such an index, the same for each head.
  *   gather, its index    the same, with places that are computed: of relative positions for any
- *   a clamp, repeated    length. What cannot be out of bounds needs no check. */
+ *   a clamp, repeated    length. What cannot be out of bounds needs no check.
+ *   flip of one dim      index_select of its entries from the last to the first: flip takes 10 ns
+ * an element, index_select 4 along the last dim and 14 a row along others. */
 #include <math.h>
 
 #include "ir/match.h"
@@ -147,8 +149,24 @@ static ValueId gather(Builder *b, NodeId n) {
                                   : gather_repeated(b, x, index, axis, y);
 }
 
+static ValueId flip(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  if (node_list_count(g, n, 1) != 1 || value_rank(g, x) == 0)
+    return 0;
+  for (uint32_t i = 0; i < value_rank(g, x); i++) /* index_select wants some to select from */
+    if (sym_lower(&g->syms, value_dim(g, x, i)) < 1)
+      return 0;
+  int64_t dim = wrap_dim(node_ints(g, n, 1)[0], value_rank(g, x));
+  SymInt size = value_dim(g, x, (uint32_t)dim), last = sym_add(&g->syms, size, -1);
+  ValueId back =
+      build(b, OP_ARANGE_START_STEP, A_INT(last), A_INT(-1), A_INT(-1), A_DTYPE(DTYPE_I64));
+  return build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(dim), A_VAL(back));
+}
+
 Status pass_choose_kernels(PassContext *p, Graph *g) {
-  static const RewriteRule rules[] = {{OP_CLAMP, clamp, "clamps"}, {OP_GATHER, gather, "gathers"}};
+  static const RewriteRule rules[] = {
+      {OP_CLAMP, clamp, "clamps"}, {OP_GATHER, gather, "gathers"}, {OP_FLIP, flip, "flips"}};
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .data = p->scratch};
   return pass_rewriter(p, g, &r);
 }

@@ -75,12 +75,21 @@ static bool read_indexed(const Graph *g, NodeId n, Indexed *r) {
   return count_rows(g, r) && count_tuples(g, r);
 }
 
+/* x[at] along the first dim, with the dims `to`; only an index of one dim copies rows. */
+static ValueId rows_at(Builder *b, ValueId x, ValueId at, Dims to) {
+  Dims dims = value_dims(b->g, at);
+  SymInt all = sym_product(&b->g->syms, dims.d, dims.rank);
+  ValueId index = dims.rank == 1 ? at : build_view(b, at, &all, 1),
+          y = build(b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(&index, 1));
+  return dims.rank == 1 ? y : build_view_as(b, y, to);
+}
+
 /* 0, step, 2 * step, ... for the entries of a dim, looked up by its index. */
 static ValueId looked_up(Builder *b, SymInt size, SymInt step, ValueId at) {
   SymInt end = sym_mul(&b->g->syms, size, step);
   ValueId table =
       build(b, OP_ARANGE_START_STEP, A_INT(0), A_INT(end), A_INT(step), A_DTYPE(DTYPE_I64));
-  return build(b, OP_INDEX_TENSOR, A_VAL(table), A_VALS(&at, 1));
+  return rows_at(b, table, at, value_dims(b->g, at));
 }
 
 static ValueId flat_index(Builder *b, const Indexed *r) {
@@ -114,12 +123,15 @@ static bool flat_pays(const Indexed *r, double row_time) {
 
 static ValueId read_rows(Builder *b, NodeId n) {
   Indexed r;
-  if (!read_indexed(b->g, n, &r) || r.tuple < 2 ||
-      !flat_pays(&r, TIME_ROW + (double)r.row / ELEMENTS_A_NS))
+  if (!read_indexed(b->g, n, &r))
     return 0;
   Dims dims = value_dims(b->g, node_result(b->g, n, 0));
+  if (r.tuple == 1)
+    return value_rank(b->g, r.at[0]) > 1 ? rows_at(b, r.x, r.at[0], dims) : 0;
+  if (!flat_pays(&r, TIME_ROW + (double)r.row / ELEMENTS_A_NS))
+    return 0;
   ValueId rows = as_rows(b, &r), flat = flat_index(b, &r);
-  return build_view_as(b, build(b, OP_INDEX_TENSOR, A_VAL(rows), A_VALS(&flat, 1)), dims);
+  return rows_at(b, rows, flat, dims);
 }
 
 /* There is a row of values for each entry of the index, and copying all rows takes less time. */

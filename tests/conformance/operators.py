@@ -501,10 +501,25 @@ def tuple_cases():
     yield TextCase("tuples_open", TUPLES, [feed(400, 350), feed(8, 1)], fails, {"n": "1..400", "m": "1..360"})
 
 
+UNIQUE = """<ir_version: 9, opset_import: ["" : 17]>
+g (%s[%s] x) => (%s[u] y, int64[u] first, int64[n] inverse, int64[u] counts) {
+  y, first, inverse, counts = Unique <sorted = %d> (x)
+}"""
+
+
+def unique_cases():
+    own = np.random.default_rng(20261127)
+    for name, dtype in (("float", np.float32), ("int64", np.int64), ("int8", np.int8), ("double", np.float64)):
+        for order in (0, 1):
+            feeds = [{"x": own.integers(-least, least + 1, n).astype(dtype)} for n, least in ((600, 40), (1, 3), (300, 0), (511, 127))]
+            yield TextCase(f"Unique_{name}_{order}", UNIQUE % (name, "n", name, order), feeds, dims={"n": "1..600"})
+    yield TextCase("Unique_image", UNIQUE % ("float", "3,40,50", "float", 1), [{"x": np.floor(own.standard_normal((3, 40, 50)) * 50).astype(np.float32)}])
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases()])
 
 
 if __name__ == "__main__":

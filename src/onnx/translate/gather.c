@@ -156,10 +156,15 @@ void translate_reverse_sequence(Import *im) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
   uint32_t batch = import_axis(im, attr_int(im, "batch_axis", 1), s.rank),
            time = import_axis(im, attr_int(im, "time_axis", 0), s.rank);
-  ValueId n = ex_along_axis(im, ex_cast(im, lengths, DTYPE_I64), batch, s.rank),
-          t = ex_along_axis(im, ex_arange(im, s.d[time]), time, s.rank);
-  ValueId mirrored = ex_sub(im, ex_minus(im, n, 1), t);
-  ValueId index = ex_where(im, ex_lt(im, t, n), mirrored, t);
-  index = ex_expand(im, index, s.d, s.rank);
-  out(im, 0, ex_gather(im, x, time, index));
+  if (import_ok(im) && batch + time != 1)
+    import_fail(im, DIAG_AXIS_RANGE, "'batch_axis' and 'time_axis' are %u and %u, not 0 and 1",
+                batch, time);
+  if (!import_ok(im))
+    return;
+  ValueId n = ex_along_axis(im, ex_cast(im, lengths, DTYPE_I64), batch, 2),
+          t = ex_along_axis(im, ex_arange(im, s.d[time]), time, 2);
+  ValueId mirrored = ex_sub(im, ex_minus(im, n, 1), t), at[2];
+  at[time] = ex_where(im, ex_lt(im, t, n), mirrored, t);
+  at[batch] = ex_along_axis(im, ex_arange(im, s.d[batch]), batch, 2);
+  out(im, 0, build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(at, 2)));
 }

@@ -1,8 +1,9 @@
-/* Unique: there is neither a sort nor a unique kernel, so all entries are compared with each other.
- * That takes memory that grows with the square of their number. */
+/* Unique: numbers are sorted by topk, and equal ones stand side by side. For rows there is no
+ * kernel that sorts them: all are compared with each other, which takes memory that grows with the
+ * square of their number. */
 #include "onnx/express.h"
 
-enum { UNIQUE_MAX = 8192 };
+enum { ROWS_MAX = 8192, NUMBERS_MAX = 1 << 24 };
 
 typedef struct Unique {
   ValueId rows; /* [n, m]: entry i is row i */
@@ -15,13 +16,33 @@ typedef struct Unique {
 
 static ValueId as_i64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_I64); }
 
+/* The kernels write in the order of the entries: from the last to the first, the first one stays.
+ */
+static void sort_numbers(Import *im, Unique *u) {
+  ValueId numbers = ex_flat(im, u->rows), every = ex_arange(im, u->n);
+  if (ex_dtype(im, numbers) == DTYPE_BOOL)
+    numbers = as_i64(im, numbers);
+  ValueId sorted = ex_topk(im, numbers, u->n, 0, false),
+          before = ex_at_least(im, ex_minus(im, every, 1), 0),
+          steps = ex_ne(im, sorted, ex_index_select(im, sorted, 0, before)),
+          group = build(&im->b, OP_CUMSUM, A_VAL(as_i64(im, steps)), A_INT(0));
+  ValueId none = ex_full(im, DTYPE_I64, &u->n, 1, 0), one = ex_full(im, DTYPE_I64, &u->n, 1, 1);
+  u->rank = ex_scatter(im, none, 0, sorted ? sorted + 1 : 0, group);
+  ValueId back = ex_flip(im, u->rank, 0),
+          firsts = ex_scatter(im, none, 0, back, ex_flip(im, every, 0)),
+          counts = build(&im->b, OP_SCATTER_ADD, A_VAL(none), A_INT(0), A_VAL(u->rank), A_VAL(one));
+  u->first = ex_index_select(im, firsts, 0, u->rank);
+  u->is_first = ex_eq(im, u->first, every);
+  u->count = ex_index_select(im, counts, 0, u->rank);
+}
+
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
 static ValueId compare(Import *im, const Unique *u, OpId op) {
   ValueId others = EX_VIEW(im, u->rows, 1, u->n, u->m);
   return ex_binary(im, op, EX_VIEW(im, u->rows, u->n, 1, u->m), others);
 }
 
-static void find_equal(Import *im, Unique *u) {
+static void compare_rows(Import *im, Unique *u) {
   ValueId equal = compare(im, u, OP_EQ_TENSOR);
   equal = as_i64(im, ex_reduce_one(im, OP_AMIN, equal, 2, false));
   u->count = ex_sum(im, equal, 1, false);
@@ -39,16 +60,16 @@ static ValueId row_before(Import *im, const Unique *u) {
   return EX_VIEW(im, greater, u->n, u->n);
 }
 
-/* Sorted: as many different values are smaller. Else: as many different values came before. */
-static void rank_entries(Import *im, Unique *u, bool sorted) {
-  ValueId firsts = as_i64(im, u->is_first);
-  if (sorted) {
-    ValueId first = ex_along_axis(im, u->is_first, 1, 2),
-            before = ex_and(im, row_before(im, u), first);
-    u->rank = ex_sum(im, as_i64(im, before), 1, false);
-    return;
-  }
-  ValueId order = build(&im->b, OP_CUMSUM, A_VAL(firsts), A_INT(0));
+/* As many different rows are smaller. */
+static void sort_rows(Import *im, Unique *u) {
+  ValueId first = ex_along_axis(im, u->is_first, 1, 2),
+          before = ex_and(im, row_before(im, u), first);
+  u->rank = ex_sum(im, as_i64(im, before), 1, false);
+}
+
+/* As many different values came before. */
+static void keep_order(Import *im, Unique *u) {
+  ValueId order = build(&im->b, OP_CUMSUM, A_VAL(as_i64(im, u->is_first)), A_INT(0));
   u->rank = ex_minus(im, ex_index_select(im, order, 0, u->first), 1);
 }
 
@@ -74,14 +95,20 @@ static void unique(Import *im, bool sorted, const int outputs[4]) {
     x = ex_flat(im, x);
   }
   Unique u = {.n = s.d[axis], .m = 1};
-  if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > UNIQUE_MAX) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", UNIQUE_MAX);
-  }
   for (uint32_t i = 0; i < s.rank; i++)
     u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
+  int most = u.m == 1 ? NUMBERS_MAX : ROWS_MAX;
+  if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > most)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", most);
   u.rows = EX_VIEW(im, ex_move_dim(im, x, axis, 0), u.n, u.m);
-  find_equal(im, &u);
-  rank_entries(im, &u, sorted);
+  if (u.m == 1)
+    sort_numbers(im, &u);
+  else
+    compare_rows(im, &u);
+  if (!sorted)
+    keep_order(im, &u);
+  else if (u.m != 1)
+    sort_rows(im, &u);
   ValueId order = result_order(im, &u);
   ValueId entries = ex_index_select(im, x, axis, order),
           counts = ex_index_select(im, u.count, 0, order),
