@@ -120,7 +120,7 @@ static ValueId taken(Import *im, const Boxes *boxes, ValueId x, ValueId index) {
 }
 
 /* What a box of a takes from the score of one of b: infinity where their common area is more than
- * the threshold allows of both together, else 0. The runtime's comparisons and selections take ten
+ * the threshold allows of both together, else 0. The runtime's comparisons and selections take four
  * times as long as these sums and products. Twice 2^127 makes infinity of every normal number. */
 static ValueId penalty(Import *im, const Nms *nms, const Boxes *a, const Boxes *b) {
   ValueId side[2];

@@ -10,7 +10,7 @@
  * itself; votes are a table with a row for each entry. Deeper trees come first, so that those that
  * have ended are left out of the steps of the others.
  *
- * The runtime's comparisons take 5 to 9 ns an element, reads by index 3, and sums, relu and casts
+ * The runtime's comparisons take 3 to 9 ns an element, reads by index 3, and sums, relu and casts
  * less than 1 each. Where the features and splits are finite, "feature > split" is
  * relu(feature - split) cast to bool, and the entry for a passed test stands before the one for a
  * failed test. Else it is a comparison, and the order is the other one. */
