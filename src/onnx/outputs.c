@@ -1,7 +1,9 @@
 /* The outputs of the model's graph. */
 #include "onnx/file/tensor.h"
 #include "onnx/import_state.h"
+#include "ir/text.h"
 #include "onnx/labels.h"
+#include "onnx/suggest.h"
 
 typedef struct Outputs {
   ValueId *values;
@@ -43,6 +45,38 @@ static void add_list(Import *im, Outputs *outputs, StrView name, const Binding *
   strbuf_release(&text);
 }
 
+/* Names do not count: what they stand for, inputs decide. No dims are what some exporters write
+ * where they know no rank. */
+static bool has_declared_shape(const Graph *g, const Type *computed,
+                               const Onnx__TensorShapeProto *declared) {
+  if (declared->n_dim != computed->rank)
+    return declared->n_dim == 0;
+  for (uint32_t i = 0; i < computed->rank; i++) {
+    const Onnx__TensorShapeProto__Dimension *d = declared->dim[i];
+    SymInt size = computed->dims[i];
+    if (onnx_dim_is_known(d) &&
+        (d->dim_value < sym_lower(&g->syms, size) || d->dim_value > sym_upper(&g->syms, size)))
+      return false;
+  }
+  return true;
+}
+
+static void check_shape(Import *im, const Onnx__ValueInfoProto *info, ValueId v) {
+  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
+  const Type *computed = value_type(im->g, v);
+  if (!t || !t->shape || has_declared_shape(im->g, computed, t->shape))
+    return;
+  StrBuf text = {0};
+  onnx_append_type(&text, info);
+  strbuf_append(&text, SV(", and has "));
+  type_print(im->g, computed, &text);
+  Diag *d = diag_begin(im->ctx->sink, DIAG_OUTPUT_SHAPE, context_place(im->ctx));
+  diag_message(d, "output '" SV_FMT "' is declared %s", SV_ARG(onnx_text(info->name)),
+               strbuf_cstr(&text));
+  (void)diag_end(d);
+  strbuf_release(&text);
+}
+
 static void add_tensor(Import *im, Outputs *outputs, const Onnx__ValueInfoProto *info,
                        const Binding *binding) {
   StrView name = onnx_text(info->name);
@@ -58,6 +92,8 @@ static void add_tensor(Import *im, Outputs *outputs, const Onnx__ValueInfoProto 
     refuse(im, DIAG_DTYPE_MISMATCH, name,
            arena_printf(&im->state->arena, "is declared %s but computed as %s", dtype_name(wanted),
                         dtype_name(value_dtype(im->g, binding->value))));
+  } else {
+    check_shape(im, info, binding->value);
   }
   add(im, outputs, import_name(im, info->name), binding->value);
 }
