@@ -516,10 +516,23 @@ def unique_cases():
     yield TextCase("Unique_image", UNIQUE % ("float", "3,40,50", "float", 1), [{"x": np.floor(own.standard_normal((3, 40, 50)) * 50).astype(np.float32)}])
 
 
+def fold_cases():
+    """Blocks that overlap, touch or leave gaps, with pads and rows that no block covers; a dilation, for which elements know their places."""
+    own = np.random.default_rng(20261127)
+    for block, strides, pads, image, dilations in (((3, 3), [1, 1], [0] * 4, (10, 12), [1, 1]), ((3, 2), [1, 1], [1, 0, 1, 1], (8, 9), [1, 1]),
+                                                   ((2, 2), [2, 2], [0] * 4, (8, 6), [1, 1]), ((4, 3), [2, 2], [1, 2, 0, 1], (9, 11), [1, 1]),
+                                                   ((2, 1), [3, 2], [0] * 4, (9, 7), [1, 1]), ((5, 3), [2, 3], [2, 0, 1, 1], (12, 13), [1, 1]),
+                                                   ((2, 3), [1, 2], [0, 1, 0, 0], (7, 9), [2, 1])):
+        counts = [(image[i] + pads[i] + pads[i + 2] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in (0, 1)]
+        x = own.standard_normal((2, 3 * block[0] * block[1], counts[0] * counts[1])).astype(np.float32)
+        yield Case(f"Col2Im_{block[0]}x{block[1]}_{strides[0]}x{strides[1]}_{sum(pads)}_{dilations[0]}", "Col2Im", ["x", "i", "k"], {"x": x},
+                   {"i": ints(*image), "k": ints(*block)}, opset=18, strides=strides, pads=pads, dilations=dilations)
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases(), *fold_cases()])
 
 
 if __name__ == "__main__":

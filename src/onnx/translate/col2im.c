@@ -1,6 +1,12 @@
-/* Col2Im: adds up blocks of columns into an image. Every element of a column knows its place in the
- * image by arithmetic on its position; places outside (padding) go to one spare element. Block
- * shapes may arrive at run time: then the arithmetic runs in the graph. */
+/* Col2Im: adds up blocks of columns into an image.
+ *
+ * Of images of two dims and known size: the parts of all blocks that are no longer than a stride
+ * do not overlap; next to each other they are an image. So the result is a sum of images, one for
+ * each stride that a block is long, moved by as much.
+ *
+ * Of others every element of a column knows its place in the image by arithmetic on its position;
+ * places outside (padding) go to one spare element. Block shapes may arrive at run time: then the
+ * arithmetic runs in the graph. */
 #include "onnx/express.h"
 #include "onnx/translate/spatial.h"
 
@@ -86,6 +92,77 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
   return true;
 }
 
+/* --- sums of images --- */
+
+enum { PLANE = 2 };
+
+typedef struct Fold {
+  SymInt batch;
+  int64_t channels, block[PLANE], count[PLANE], stride[PLANE], image[PLANE], begin[PLANE];
+  int64_t strides[PLANE]; /* that a block is long */
+} Fold;
+
+static bool read_fold(Import *im, const Columns *c, const Dims *columns, Fold *f) {
+  Ints block;
+  if (c->dims != PLANE || !in_ints(im, 2, &block) || !sym_is_const(columns->d[1]) ||
+      !sym_is_const(columns->d[2]))
+    return false;
+  f->batch = columns->d[0];
+  for (uint32_t i = 0; i < PLANE; i++) {
+    if (!sym_is_const(c->image[i]) || c->dilation[i] != 1 || c->begin[i] < 0 || c->end[i] < 0 ||
+        c->stride[i] < 1 || block.at[i] < 1)
+      return false;
+    int64_t room = c->image[i] + c->begin[i] + c->end[i] - block.at[i];
+    if (room < 0 || room > INT32_MAX)
+      return false;
+    f->block[i] = block.at[i];
+    f->stride[i] = c->stride[i];
+    f->count[i] = room / c->stride[i] + 1;
+    f->strides[i] = (block.at[i] + c->stride[i] - 1) / c->stride[i];
+    f->image[i] = c->image[i];
+    f->begin[i] = c->begin[i];
+  }
+  f->channels = columns->d[1] / (f->block[0] * f->block[1]);
+  return f->channels * f->block[0] * f->block[1] == columns->d[1] &&
+         f->count[0] * f->count[1] == columns->d[2];
+}
+
+/* The image of the parts that lie so many strides behind the begin of each block; x: [batch,
+ * channels, block, block, count, count]. */
+static ValueId part_image(Import *im, const Fold *f, ValueId x, const int64_t *at) {
+  SymInt pads[2 * PLANE];
+  for (uint32_t i = 0; i < PLANE; i++) {
+    int64_t from = at[i] * f->stride[i], to = min_i64(from + f->stride[i], f->block[i]);
+    x = ex_slice(im, x, 2 + i, from, to);
+    x = ex_pad(im, x, 3 - i, 0, f->stride[i] - (to - from));
+    pads[2 * (1 - i)] = from;
+    pads[2 * (1 - i) + 1] = (f->strides[i] - 1 - at[i]) * f->stride[i];
+  }
+  x = EX_PERMUTE(im, x, 0, 1, 4, 2, 5, 3);
+  x = EX_VIEW(im, x, f->batch, f->channels, f->count[0] * f->stride[0], f->count[1] * f->stride[1]);
+  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2 * PLANE), A_FLOAT(0));
+}
+
+static ValueId fold(Import *im, const Fold *f, ValueId x) {
+  ValueId y = 0;
+  x = EX_VIEW(im, x, f->batch, f->channels, f->block[0], f->block[1], f->count[0], f->count[1]);
+  int64_t at[PLANE];
+  for (at[0] = 0; at[0] < f->strides[0] && import_ok(im); at[0]++)
+    for (at[1] = 0; at[1] < f->strides[1] && import_ok(im); at[1]++) {
+      ValueId part = part_image(im, f, x, at);
+      y = y ? ex_add(im, y, part) : part;
+    }
+  for (uint32_t i = 0; i < PLANE; i++) {
+    int64_t length = (f->count[i] + f->strides[i] - 1) * f->stride[i],
+            end = f->begin[i] + f->image[i];
+    y = ex_pad(im, y, 1 - i, 0, max_i64(end - length, 0));
+    y = ex_slice(im, y, 2 + i, f->begin[i], end);
+  }
+  return y;
+}
+
+/* --- places of elements --- */
+
 /* Channels: what the declared output says, or the rows of a column over the block's elements. */
 static SymInt channel_count(Import *im, SymInt rows, SymInt block_elements) {
   SymInt declared = 1;
@@ -106,6 +183,11 @@ void translate_col2im(Import *im) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 is wanted", s.rank);
   if (!import_ok(im) || !read_columns(im, &c, &block_elements))
     return;
+  Fold f;
+  if (read_fold(im, &c, &s, &f)) {
+    out(im, 0, fold(im, &f, x));
+    return;
+  }
   SymInt channels = channel_count(im, s.d[1], block_elements),
          elements = sym_floordiv(t, s.d[1], channels), size = shape_product(im, c.image, c.dims);
   Dims flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
