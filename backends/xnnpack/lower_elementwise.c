@@ -61,6 +61,20 @@ static bool lower_limit(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, 
   return true;
 }
 
+/* x, which v is, with the rank of y where a constant of one element gives it more dims. XNNPACK
+ * makes one table of nodes between conversions of codes, and takes the rank of their result from x:
+ * the call fails. */
+static XnnId with_rank_of(XnnLowering *l, XnnId x, ValueId v, XnnId number, ValueId y) {
+  Dims dims = value_dims(l->g, y);
+  if (!xl_ok(l) || !type_is_static(value_type(l->g, y)) || value_rank(l->g, v) >= dims.rank)
+    return x;
+  XnnValue n = l->x.values[number];
+  bool one = n.data != 0 && n.rank == dims.rank;
+  for (uint32_t i = 0; i < n.rank; i++)
+    one = one && n.dims[i] == 1;
+  return one ? xl_reshaped(l, x, dims.d, dims.rank) : x;
+}
+
 static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, ValueId y) {
   if (lower_limit(l, kind, a, b, y))
     return;
@@ -75,6 +89,10 @@ static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, Value
   bool nhwc = xl_in_nhwc(l, y);
   XnnId x = nhwc ? xl_nhwc_operand(l, a, rank) : xl_plain(l, a);
   XnnId z = nhwc ? xl_nhwc_operand(l, b, rank) : xl_plain(l, b);
+  if (!nhwc) {
+    x = with_rank_of(l, x, a, z, y);
+    z = with_rank_of(l, z, b, x, y);
+  }
   xl_binary(l, kind, x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
 }
 

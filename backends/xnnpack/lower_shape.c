@@ -432,6 +432,10 @@ void lower_expand(XnnLowering *l, NodeId n) {
     ones[axis] = same ? 1 : xl_dim(l, y, i);
     count *= ones[axis];
   }
+  if (count == 1 && type_is_static(value_type(g, y)) && !as_left) { /* more dims, of size 1 */
+    xl_reshape_to(l, io.in, y, io.out);
+    return;
+  }
   if (count > 1 << 20)
     xl_refuse(l, XNN_RULE_EXPANSION, R_INT("times", count), R_INT("most", 1 << 20));
   xl_binary(l, XNN_MULTIPLY, io.in, xl_ones(l, stored, ones), io.out);

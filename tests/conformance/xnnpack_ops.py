@@ -429,7 +429,7 @@ def where_cases():
             yield single(f"{name}-{constants or 'run'}", "Where", ["c", "a", "b"], {**feed, **given}, {k: values[k] for k in constants}, kernels=None)
     nodes = [node("OneHot", ["x", "depth", "values"], "o"), node("Transpose", ["o"], "t", perm=[0, 3, 1, 2]), node("Cast", ["t"], "f", to=1),
              node("Conv", ["f", "w"])]
-    yield graph("OneHot-image", nodes, {"x": (np.arange(30) % 9 - 4).reshape(1, 6, 5)}, {"depth": np.array(4), "values": np.array([0, 1]), "w": normal(3, 4, 3, 3)}, kernels=4)
+    yield graph("OneHot-image", nodes, {"x": (np.arange(30) % 9 - 4).reshape(1, 6, 5)}, {"depth": np.array(4), "values": np.array([0, 1]), "w": normal(3, 4, 3, 3)}, kernels=3)
 
 
 # --- moves, each before an operation that is computed ---
@@ -488,10 +488,22 @@ def move_cases():
     yield graph("Expand", [node("Expand", ["x", "r"], "t"), node("Tanh", ["t"])], {"x": normal(2, 1, 3)}, {"r": ints(5, 2, 4, 3)})
 
 
+def rank_cases():
+    """A constant of one element gives codes more dims."""
+    own = np.random.default_rng(20261127)
+    x, scale = {"x": own.integers(0, 256, (1, 1, 8, 1)).astype(np.uint8)}, {"s": np.float32(0.5), "z": np.uint8(7), "w": np.full((1, 1, 1, 1, 1), 9, np.uint8)}
+    begin = [node("DequantizeLinear", ["x", "s", "z"], "d"), node("DequantizeLinear", ["w", "s", "z"], "v")]
+    end = [node("QuantizeLinear", ["t", "s", "z"], "p"), node("DequantizeLinear", ["p", "s", "z"])]
+    for op in ("Max", "Min", "Mul", "Add"):
+        yield graph(f"codes-rank-{op}", [*begin, node(op, ["d", "v"], "t"), *end], x, scale, kernels=None, rtol=0, atol=0)
+    moves = [node("Relu", ["d"], "r"), node("QuantizeLinear", ["r", "s", "z"], "q"), node("DequantizeLinear", ["q", "s", "z"], "u"), node("Expand", ["u", "dims"], "t")]
+    yield graph("codes-rank-Expand", [begin[0], *moves, *end], x, {"s": scale["s"], "z": scale["z"], "dims": ints(1, 1, 1, 8, 1)}, kernels=None, rtol=0, atol=0)
+
+
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
-            volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases)
+            volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases)
 
 
 def main():
