@@ -94,7 +94,7 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
 
 /* --- sums of images --- */
 
-enum { PLANE = 2 };
+enum { PLANE = 2, IMAGES_MAX = 256 /* of a sum; scatter_add is one node whatever the block */ };
 
 typedef struct Fold {
   SymInt batch;
@@ -102,18 +102,20 @@ typedef struct Fold {
   int64_t strides[PLANE]; /* that a block is long */
 } Fold;
 
+static bool is_size(int64_t n) { return n >= 0 && n <= INT32_MAX; }
+
 static bool read_fold(Import *im, const Columns *c, const Dims *columns, Fold *f) {
   Ints block;
-  if (c->dims != PLANE || !in_ints(im, 2, &block) || !sym_is_const(columns->d[1]) ||
-      !sym_is_const(columns->d[2]))
+  if (c->dims != PLANE || !in_ints(im, 2, &block) || block.count != PLANE ||
+      !sym_is_const(columns->d[1]) || !sym_is_const(columns->d[2]))
     return false;
   f->batch = columns->d[0];
   for (uint32_t i = 0; i < PLANE; i++) {
-    if (!sym_is_const(c->image[i]) || c->dilation[i] != 1 || c->begin[i] < 0 || c->end[i] < 0 ||
-        c->stride[i] < 1 || block.at[i] < 1)
+    if (!sym_is_const(c->image[i]) || !is_size(c->image[i]) || c->dilation[i] != 1 ||
+        block.at[i] < 1 || !is_size(block.at[i]))
       return false;
     int64_t room = c->image[i] + c->begin[i] + c->end[i] - block.at[i];
-    if (room < 0 || room > INT32_MAX)
+    if (!is_size(room))
       return false;
     f->block[i] = block.at[i];
     f->stride[i] = c->stride[i];
@@ -123,7 +125,8 @@ static bool read_fold(Import *im, const Columns *c, const Dims *columns, Fold *f
     f->begin[i] = c->begin[i];
   }
   f->channels = columns->d[1] / (f->block[0] * f->block[1]);
-  return f->channels * f->block[0] * f->block[1] == columns->d[1] &&
+  return f->strides[0] * f->strides[1] <= IMAGES_MAX &&
+         f->channels * f->block[0] * f->block[1] == columns->d[1] &&
          f->count[0] * f->count[1] == columns->d[2];
 }
 
