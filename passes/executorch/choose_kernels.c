@@ -7,8 +7,9 @@
  *                        are such an index, the same for each head.
  *   gather, its index    the same, with places that are computed: of relative positions for any
  *   a clamp, repeated    length. What cannot be out of bounds needs no check.
- *   flip of one dim      index_select of its entries from the last to the first: flip takes 10 ns
- * an element, index_select 4 along the last dim and 14 a row along others. */
+ *   flip of one dim      index_select of its entries from the last to the first: flip takes 10
+ *                        ns an element, index_select 4 along the last dim and 14 a row along
+ *                        others. */
 #include <math.h>
 
 #include "ir/match.h"

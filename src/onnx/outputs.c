@@ -1,7 +1,7 @@
 /* The outputs of the model's graph. */
+#include "ir/text.h"
 #include "onnx/file/tensor.h"
 #include "onnx/import_state.h"
-#include "ir/text.h"
 #include "onnx/labels.h"
 #include "onnx/suggest.h"
 

@@ -268,9 +268,9 @@ static ValueId penalty_by_boxes(Import *im, const Nms *nms, const Boxes *boxes, 
 static void nms_step(Import *im, const Nms *nms, Boxes *boxes, ValueId *score, ValueId *box) {
   *score = build(&im->b, OP_MAX_DIM, A_VAL(boxes->live), A_INT(1), A_BOOL(true));
   *box = *score ? *score + 1 : 0;
-  ValueId taken =
+  ValueId penalties =
       boxes->over ? penalty_by_matrix(im, boxes, *box) : penalty_by_boxes(im, nms, boxes, *box);
-  ValueId left = ex_sub(im, boxes->live, taken);
+  ValueId left = ex_sub(im, boxes->live, penalties);
   boxes->live =
       build(&im->b, OP_SCATTER_VALUE, A_VAL(left), A_INT(1), A_VAL(*box), A_FLOAT(-INFINITY));
 }
