@@ -230,6 +230,7 @@ static Status lower(Session *s) {
     return diag_report(&s->sink, DIAG_USAGE, DIAG_NOWHERE,
                        "stopped after pass '%s': nothing is written",
                        s->manager.options.stop_after);
+  TRY(session_check_depfile(s, s->output));
   if (s->sink.werror && s->sink.errors)
     return STATUS_INVALID; /* warnings, which were shown as errors */
   return hit ? session_emit_kept(s, s->output) : session_run(s, STAGE_EMIT);

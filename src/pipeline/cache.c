@@ -234,12 +234,18 @@ static Status read_kept(Session *s) {
   return read_sides(s, &hashes);
 }
 
-static Status make_folder(Session *s) {
+static Status not_kept(Session *s, const char *why) {
+  return diag_report(&s->sink, DIAG_CACHE_READ_ONLY, diag_file(s->cache.folder),
+                     "the program is not kept in the cache '%s': %s", s->cache.folder, why);
+}
+
+/* *made: it is there now; one that cannot be made keeps nothing. */
+static Status make_folder(Session *s, bool *made) {
   const char *folder = s->cache.folder;
-  if (mkdir(folder, 0777) == 0)
-    return STATUS_OK;
+  *made = mkdir(folder, 0777) == 0;
   int error = errno;
-  if (file_is_folder(folder))
+  *made = *made || file_is_folder(folder);
+  if (*made)
     return STATUS_OK;
   if (error == EEXIST) {
     Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(folder));
@@ -247,17 +253,12 @@ static Status make_folder(Session *s) {
     diag_hint(d, "give --cache a folder; it is made when it is not there");
     return diag_end(d);
   }
-  return diag_report(&s->sink, DIAG_FILE_WRITE, diag_file(folder),
-                     "cannot make the folder '%s' for the cache: %s", folder, strerror(error));
+  return not_kept(s, arena_printf(&s->arena, "cannot make the folder: %s", strerror(error)));
 }
 
 static Status check_writable(Session *s) {
-  const char *folder = s->cache.folder;
-  s->cache.writable = access(folder, W_OK) == 0;
-  if (s->cache.writable)
-    return STATUS_OK;
-  return diag_report(&s->sink, DIAG_CACHE_READ_ONLY, diag_file(folder),
-                     "the program is not kept in the cache '%s': %s", folder, strerror(errno));
+  s->cache.writable = access(s->cache.folder, W_OK) == 0;
+  return s->cache.writable ? STATUS_OK : not_kept(s, strerror(errno));
 }
 
 static bool is_there(const Session *s) {
@@ -271,7 +272,10 @@ Status session_cache_find(Session *s, bool *hit) {
   *hit = false;
   if (!s->cache.folder)
     return STATUS_OK;
-  TRY(make_folder(s));
+  bool made;
+  TRY(make_folder(s, &made));
+  if (!made)
+    return STATUS_OK;
   TRY(make_key(s));
   s->cache.warnings = s->sink.warnings;
   if (!is_there(s))
@@ -329,6 +333,20 @@ Status session_cache_keep(Session *s) {
   strbuf_release(&text);
   strbuf_release(&whole);
   return status;
+}
+
+const char *session_cache_fault(Session *s, const StrBuf *message) {
+  const char *text = arena_strdup(&s->arena, (StrView){message->data, message->size});
+  StrView key = sv_from(s->cache.entry);
+  const char *entry = arena_strdup(&s->arena, (StrView){key.data, key.size - strlen("txt")});
+  return strstr(text, entry) ? text : NULL;
+}
+
+Status session_cache_give_up(Session *s, const char *why) {
+  s->cache.writable = false;
+  for (int i = 0; i < CACHE_SIDES; i++)
+    s->cache.sides[i].path = NULL;
+  return not_kept(s, why);
 }
 
 Status session_cache_deliver_sides(Session *s) {

@@ -17,15 +17,21 @@
 #include "pipeline/session.h"
 
 /* After the stage import: looks for the program. *hit: it is there, and all that is left to do is
- * session_cache_deliver; false without a cache. A folder that cannot be written to is a warning.
- * Errors (reported): a folder that cannot be made; an entry that is damaged; an input that changed.
- */
+ * session_cache_deliver; false without a cache. A folder that cannot be made or written to is a
+ * warning. Errors (reported): a file instead of a folder; an entry that is damaged; an input that
+ * changed. */
 Status session_cache_find(Session *s, bool *hit);
 /* In the stage emit: where the program is to be written so that it becomes an entry; NULL when it
  * is not kept. */
 const char *session_cache_path(const Session *s);
 /* After the program was written there: makes it an entry. */
 Status session_cache_keep(Session *s);
+/* The message, in memory of the session, if it is about a file of the entry that was to be made;
+ * else NULL: the cache is not at fault. */
+const char *session_cache_fault(Session *s, const StrBuf *message);
+/* Warns, for that reason, that the program is not kept; from now on it is as if there were no
+ * cache. */
+Status session_cache_give_up(Session *s, const char *why);
 /* Likewise for the file of --external-weights; NULL without one, too. */
 const char *session_cache_external(const Session *s);
 /* After a hit, or when it was kept: copies what the entry has beside the program (a map, weights)

@@ -23,8 +23,16 @@ const char *session_depfile(Session *s, const char *output) {
                               : NULL;
 }
 
-/* The output, when it appears, is never without it. */
-static Status write_depfile(Session *s, const char *output) {
+Status session_check_depfile(Session *s, const char *output) {
+  if (!session_depfile(s, output))
+    return STATUS_OK;
+  TRY(depfile_check_name(&s->sink, s->depfile_target ? s->depfile_target : output));
+  for (uint32_t id = 1; id <= s->files.paths.count; id++)
+    TRY(depfile_check_name(&s->sink, intern_get(&s->files.paths, id).data));
+  return STATUS_OK;
+}
+
+Status session_write_depfile(Session *s, const char *output) {
   const char *path = session_depfile(s, output);
   if (!path)
     return STATUS_OK;
@@ -64,14 +72,12 @@ static Status write_beside(void *user, AtomicFile *file) {
     TRY(instruction_map_write(w->s, w->s->map));
   TRY(bundles_write(w->s, file, w->output));
   TRY(session_report_write(w->s, w->output));
-  return write_depfile(w->s, w->output);
+  return session_write_depfile(w->s, w->output);
 }
 
-Status session_emit(Session *s, const char *output) {
-  Graph **graphs = ARENA_ARRAY(&s->arena, Graph *, s->program.method_count);
-  Status status = session_check_overwrites(s, output);
-  TRY(status);
-  manager_enter(&s->manager, STAGE_EMIT);
+/* Methods as they are to be written. */
+static Status check_methods(Session *s, Graph **graphs) {
+  Status status = STATUS_OK;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     graphs[i] = s->program.methods[i].graph;
     graphs[i]->banks = s->program.methods[i].options->pass.banks;
@@ -86,39 +92,69 @@ Status session_emit(Session *s, const char *output) {
       one = delegate_check(graphs[i], true, DIAG_INTERNAL);
     status = status == STATUS_OK ? one : status;
   }
-  TRY(status);
-  TRY(check_inputs_unchanged(s));
-  TRY(session_report_open(s));
+  return status;
+}
+
+/* To the output, or, where `kept` is not NULL, to that file in the cache. */
+static Status write_program(Session *s, Graph *const *graphs, const char *output,
+                            const char *kept) {
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
-  const char *kept = session_cache_path(s), *external = session_cache_external(s);
+  const char *external = session_cache_external(s);
   Whole whole = {s, output, maps, kept != NULL};
-  TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
-               (EmitOptions){.maps = maps,
-                             .whole = check_whole,
-                             .beside = write_beside,
-                             .whole_user = &whole,
-                             .external = external ? external : s->external,
-                             .deliver = s->deliver,
-                             .deliver_user = s->deliver_user,
-                             .sync = s->sync,
-                             .constants = s->program.constants,
-                             .constant_count = s->program.constant_count,
-                             .figures = &s->program.written,
-                             .progress = s->manager.options.progress
-                                             ? &s->manager.options.progress->output
-                                             : NULL}));
-  if (kept) {
-    TRY(session_cache_keep(s));
-    TRY(session_cache_deliver_sides(s));
-    TRY(session_cache_deliver(s, output));
+  return pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
+                  (EmitOptions){.maps = maps,
+                                .whole = check_whole,
+                                .beside = write_beside,
+                                .whole_user = &whole,
+                                .external = external ? external : s->external,
+                                .deliver = s->deliver,
+                                .deliver_user = s->deliver_user,
+                                .sync = s->sync,
+                                .constants = s->program.constants,
+                                .constant_count = s->program.constant_count,
+                                .figures = &s->program.written,
+                                .progress = s->manager.options.progress
+                                                ? &s->manager.options.progress->output
+                                                : NULL});
+}
+
+/* A cache must not cost anyone the program: what its folder does not take is written as if there
+ * were no cache. */
+static Status write_by_cache(Session *s, Graph *const *graphs, const char *output,
+                             const char *kept) {
+  DiagHold held;
+  diag_hold(&s->sink, &held);
+  Status status = write_program(s, graphs, output, kept);
+  if (status == STATUS_OK)
+    status = session_cache_keep(s);
+  const char *why = status == STATUS_OK ? NULL : session_cache_fault(s, &held.first_message);
+  if (why)
+    diag_drop(&held);
+  diag_let_go(&held);
+  if (why) {
+    TRY(session_cache_give_up(s, why));
+    return s->sink.werror ? STATUS_INVALID : write_program(s, graphs, output, NULL);
   }
-  return STATUS_OK;
+  TRY(status);
+  TRY(session_cache_deliver_sides(s));
+  return session_cache_deliver(s, output);
+}
+
+Status session_emit(Session *s, const char *output) {
+  Graph **graphs = ARENA_ARRAY(&s->arena, Graph *, s->program.method_count);
+  TRY(session_check_overwrites(s, output));
+  manager_enter(&s->manager, STAGE_EMIT);
+  TRY(check_methods(s, graphs));
+  TRY(check_inputs_unchanged(s));
+  TRY(session_report_open(s));
+  const char *kept = session_cache_path(s);
+  return kept ? write_by_cache(s, graphs, output, kept) : write_program(s, graphs, output, NULL);
 }
 
 Status session_emit_kept(Session *s, const char *output) {
   TRY(session_check_overwrites(s, output));
-  TRY(write_depfile(s, output));
+  TRY(session_write_depfile(s, output));
   TRY(session_cache_deliver_sides(s));
   return session_cache_deliver(s, output);
 }

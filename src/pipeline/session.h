@@ -170,6 +170,10 @@ EtcStatus session_check_outputs(Session *s, const char *output);
 Status session_check_overwrites(Session *s, const char *output);
 /* The file of dependencies of that output, or NULL. */
 const char *session_depfile(Session *s, const char *output);
+/* Warns of names in it that Make cannot read; before anything is written. */
+Status session_check_depfile(Session *s, const char *output);
+/* Writes it, if there is to be one; before the output, which is never without it. */
+Status session_write_depfile(Session *s, const char *output);
 /* The graphs of all methods as text, as artifacts and `etc print` have them. */
 void session_print(const Session *s, PrintOptions options, StrBuf *out);
 /* The method of that name; the only one when name is empty. Reports an unknown or missing name

@@ -114,6 +114,22 @@ u $relu -o b.pte --diagnostics json
 rm cache/*.pte
 u $relu -o b.pte --diagnostics json
 entries 1
+# What cannot be written there, here an entry on a full disk, is written without the cache.
+for file in pte txt json ptd -Werror; do
+  werror=
+  [ $file != -Werror ] || werror=-Werror file=txt
+  full="lower net.etir --backend xnnpack --cache cache --map full.json --external-weights full.ptd -o full.pte $werror"
+  rm -r cache
+  "$ETC" $full -q && mv full.json once.json && mv full.ptd once.ptd && mv full.pte once.pte
+  entry=$(ls cache/*.$file)
+  rm cache/*
+  ln -s /dev/full "$entry"
+  u $full
+  [ "$werror" ] || for kind in json ptd pte; do cmp full.$kind once.$kind; done
+  ls full.pte 2>/dev/null && rm -f full.*
+done
+rm -r cache
+"$ETC" $relu -q -o b.pte
 # What is no folder, and what the cache does not go with.
 u lower $data/relu.onnx --dim batch=2 --cache a.pte -o c.pte
 u lower $data/relu.onnx --dim batch=2 --cache missing/cache -o c.pte
@@ -122,7 +138,7 @@ u lower $data/relu.onnx --dim batch=2 --cache '' -o c.pte
 for option in --artifacts=x --bundle=x --explain --time-passes --print-changed; do
   u $relu -o c.pte $option 2>&1 | head -2 | tail -1
 done
-ls c.pte x missing 2>/dev/null
+ls x missing 2>/dev/null
 # Many at once make one entry, whole.
 rm -r cache
 for i in 1 2 3 4 5 6 7 8; do

@@ -23,3 +23,27 @@ t lower --method a=$data/relu.onnx --method b=$data/relu.onnx --dim batch=1 --co
 cat twice.d
 t lower $data/external.onnx -q -o external.pte -MF external.d
 cat external.d
+# Make reads every name that it can read at all: it goes on when the program is there, and makes it anew when the model changes.
+for name in 'a b' 'a\b' 'a\\b' 'a\ b' 'a#b' 'a\#b' 'a:b' 'a\:b' 'a$b' 'a*b'; do
+  cp $data/add.onnx "$name.onnx"
+  "$ETC" lower "$name.onnx" -q -o made.pte -MF made.d
+  printf 'made.pte:\n\techo make >>log\n\ttouch made.pte\ninclude made.d\n' >Makefile
+  make -s && ! [ -e log ] || echo "$name: made in vain"
+  touch -d '1 hour ago' made.pte
+  make -s && [ "$(cat log)" = make ] || echo "$name: not made"
+  rm -f log "$name.onnx"
+  make -s || echo "$name: it is gone"
+  rm -f log
+done
+# What it cannot read is a warning.
+for name in 'lr=0.1' 'a;b' 'a|b' 'a
+b'; do
+  cp $data/add.onnx "$name"
+  t lower "$name" -o made.pte -MF made.d
+done
+t lower $data/add.onnx -o made.pte -MD -MT 'dir\'
+rm made.pte
+t lower 'a;b' -o made.pte -MD -Werror
+ls made.pte 2>/dev/null
+t lower $data/add.onnx -q -o 'a=b.pte'
+t embed a=b.pte -o made.c -MD

@@ -5,7 +5,6 @@
 #include "pte/embed.h"
 #include "pte/ptd.h"
 #include "pte/schema.h"
-#include "support/depfile.h"
 #include "support/text.h"
 
 enum { SLOW_TO_COMPILE = 2 << 20 }; /* bytes; compilers take a second for one mebibyte */
@@ -130,30 +129,13 @@ static Status refuse_input_as_output(Job *j, const char *output) {
   return diag_end(d);
 }
 
-static Status write_depfile(Job *j) {
-  Session *s = j->session;
-  const char *path = s->depfile;
-  if (!path && s->default_depfile)
-    path = arena_printf(&s->arena, "%s.d", j->output);
-  if (!path)
-    return STATUS_OK;
-  StrBuf text = {0};
-  Depfile d;
-  depfile_begin(&d, s->depfile_target ? s->depfile_target : j->output);
-  depfile_add(&d, j->path);
-  depfile_end(&d, &text);
-  Status status =
-      atomic_file_whole(&s->arena, &s->sink, path, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
-  return status;
-}
-
 /* The array comes last: when it appears, header and dependencies are there. */
 static Status write_outputs(Job *j) {
   Session *s = j->session;
   AtomicFile array, header;
   TRY(refuse_input_as_output(j, j->output));
   TRY(refuse_input_as_output(j, j->header));
+  TRY(session_check_depfile(s, j->output));
   TRY(atomic_file_open(&array, &s->arena, &s->sink, j->output));
   Status status = atomic_file_open(&header, &s->arena, &s->sink, j->header);
   if (status == STATUS_OK) {
@@ -163,7 +145,7 @@ static Status write_outputs(Job *j) {
       status = file_check_unchanged(j->embed.file, &s->sink);
     }
     if (status == STATUS_OK)
-      status = write_depfile(j);
+      status = session_write_depfile(s, j->output);
     if (status == STATUS_OK)
       status = atomic_file_commit(&header, false);
     else
