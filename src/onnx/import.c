@@ -92,11 +92,9 @@ static void hint_nearest(Diag *d, const Unsupported *u) {
   const char *names[COUNT_OF(rows)];
   size_t count = 0;
   for (size_t i = 0; i < COUNT_OF(rows); i++)
-    if (sv_eq_str(u->domain, rows[i].row.domain))
+    if (sv_eq_str(u->domain, rows[i].row.domain) && !sv_eq_str(u->op, rows[i].row.name))
       names[count++] = rows[i].row.name;
-  int nearest = text_nearest(u->op, names, count);
-  if (nearest >= 0 && !sv_eq_str(u->op, names[nearest]))
-    diag_hint(d, "did you mean '%s'?", names[nearest]);
+  (void)diag_hint_nearest(d, u->op, names, count);
 }
 
 /* The versions of its domain at which an operator of that name is known. */

@@ -49,6 +49,41 @@ MethodOptions *session_resolve(Session *s, StrView method) {
 
 /* --- what nothing used --- */
 
+/* Names that models have for their inputs or, of these, for dims. */
+typedef struct InputNames {
+  const char **list;
+  uint32_t count, capacity;
+} InputNames;
+
+static void add_name(InputNames *names, StrView name) {
+  if (name.size)
+    POOL_PUSH(names->list, names->count, names->capacity, name.data);
+}
+
+static InputNames names_of_inputs(const Session *s, bool dims) {
+  InputNames names = {0};
+  for (uint32_t i = 0; i < s->program.source_count; i++) {
+    const Source *source = s->program.sources[i];
+    const Onnx__ModelProto *model = source->open ? source->onnx.proto : NULL;
+    for (size_t k = 0; model && model->graph && k < model->graph->n_input; k++) {
+      const Onnx__ValueInfoProto *input = model->graph->input[k];
+      const Onnx__TypeProto__Tensor *type = onnx_tensor_type(input);
+      if (!dims)
+        add_name(&names, onnx_text(input->name));
+      for (size_t a = 0; dims && type && type->shape && a < type->shape->n_dim; a++)
+        add_name(&names, onnx_dim_param(type->shape->dim[a]));
+    }
+  }
+  return names;
+}
+
+static Status end_with_names(Session *s, Diag *d, StrView name, bool dims) {
+  InputNames names = names_of_inputs(s, dims);
+  diag_hint_names(d, name, names.list, names.count);
+  xfree(names.list);
+  return diag_end(d);
+}
+
 static Status unused_dims(Session *s, const Layer *layer) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < layer->options.dim_count; i++) {
@@ -57,18 +92,23 @@ static Status unused_dims(Session *s, const Layer *layer) {
     Diag *d = diag_begin(&s->sink, DIAG_DIM_UNKNOWN_FLAG, DIAG_NOWHERE);
     diag_message(d, "no input of any model has a dimension called '" SV_FMT "'",
                  SV_ARG(layer->options.dims[i].flag.name));
-    status = diag_end(d);
+    status = end_with_names(s, d, layer->options.dims[i].flag.name, true);
   }
   return status;
 }
 
 static Status unused_values(Session *s, const Layer *layer) {
   Status status = STATUS_OK;
-  for (uint32_t i = 0; i < layer->options.value_count; i++)
-    if (!*layer->options.values[i].used)
-      status = diag_report(&s->sink, DIAG_VALUE_UNKNOWN, DIAG_NOWHERE,
-                           "no model has the input of --value " SV_FMT,
-                           SV_ARG(layer->options.values[i].text));
+  for (uint32_t i = 0; i < layer->options.value_count; i++) {
+    StrView text = layer->options.values[i].text;
+    if (*layer->options.values[i].used)
+      continue;
+    Diag *d = diag_begin(&s->sink, DIAG_VALUE_UNKNOWN, DIAG_NOWHERE);
+    diag_message(d, "no model has the input of --value " SV_FMT, SV_ARG(text));
+    const char *equals = memchr(text.data, '=', text.size);
+    StrView name = {text.data, equals ? (size_t)(equals - text.data) : text.size};
+    status = end_with_names(s, d, name, false);
+  }
   return status;
 }
 

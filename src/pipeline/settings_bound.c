@@ -85,9 +85,8 @@ static Status check_bound(Session *s, const Names *names, const BoundOption *bou
                named ? "--bound " SV_FMT "=%lld: the sizes of this value have bounds without it"
                      : "--bound " SV_FMT "=%lld: no node has an output of this name",
                SV_ARG(flag), (long long)bound->flag.most);
-  int nearest = named ? -1 : text_nearest(value_name(flag), names->list, names->count);
-  if (nearest >= 0)
-    diag_hint(d, "did you mean '%s'?", names->list[nearest]);
+  if (!named)
+    (void)diag_hint_nearest(d, value_name(flag), names->list, names->count);
   return diag_end(d);
 }
 

@@ -368,12 +368,9 @@ static bool hint_type(const Session *s, StrView name, Diag *d) {
 }
 
 static Status unknown(Session *s, StrView name, Arena *arena) {
-  const char *nearest = why_nearest(s, name, arena);
   Diag *d = diag_begin(&s->sink, DIAG_USAGE, DIAG_NOWHERE);
   diag_message(d, "the model has no operator and no value '" SV_FMT "'", SV_ARG(name));
-  if (nearest)
-    diag_hint(d, "did you mean '%s'?", nearest);
-  else if (!hint_type(s, name, d))
+  if (!why_hint_nearest(s, name, arena, d) && !hint_type(s, name, d))
     diag_hint(d, "'etc why MODEL --all' tells of all operators");
   return diag_end(d);
 }

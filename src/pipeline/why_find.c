@@ -176,7 +176,7 @@ const Onnx__NodeProto *why_left_out(const Session *s, StrView name) {
   return found;
 }
 
-const char *why_nearest(const Session *s, StrView name, Arena *arena) {
+bool why_hint_nearest(const Session *s, StrView name, Arena *arena, Diag *d) {
   size_t count = 0, all = 0;
   for (uint32_t m = 0; m < s->program.method_count; m++) {
     const Graph *g = s->program.methods[m].graph;
@@ -195,6 +195,5 @@ const char *why_nearest(const Session *s, StrView name, Arena *arena) {
       if (g->values[v].name)
         names[count++] = name_of(g, g->values[v].name).data;
   }
-  int nearest = text_nearest(name, names, count);
-  return nearest < 0 ? NULL : names[nearest];
+  return diag_hint_nearest(d, name, names, count);
 }

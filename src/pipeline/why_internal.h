@@ -24,8 +24,8 @@ WhyTarget *why_targets(const Session *s, StrView name, Arena *arena, uint32_t *c
 WhyTarget *why_operators(const Session *s, Arena *arena, uint32_t *count);
 /* An operator of a model, by its name or that of an output, that import did not come to; NULL. */
 const Onnx__NodeProto *why_left_out(const Session *s, StrView name);
-/* The name of the model that is most like it, or NULL. */
-const char *why_nearest(const Session *s, StrView name, Arena *arena);
+/* The hint is the name of the model that is most like it; false: none is. */
+bool why_hint_nearest(const Session *s, StrView name, Arena *arena, Diag *d);
 
 /* One kind of change in one pass, of equal carriers. */
 typedef struct WhyChange {

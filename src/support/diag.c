@@ -173,15 +173,20 @@ void diag_hint(Diag *d, const char *format, ...) {
   va_end(args);
 }
 
+bool diag_hint_nearest(Diag *d, StrView name, const char *const *names, size_t count) {
+  int nearest = text_nearest(name, names, count);
+  if (nearest < 0 || !names[nearest][0])
+    return false;
+  diag_hint(d, "did you mean '%s'?", names[nearest]);
+  return true;
+}
+
 void diag_hint_names(Diag *d, StrView name, const char *const *names, size_t count) {
   enum { NAMES_LISTED = 6 };
   const char *listed[NAMES_LISTED];
   size_t known = 0;
-  int nearest = text_nearest(name, names, count);
-  if (nearest >= 0 && names[nearest][0]) {
-    diag_hint(d, "did you mean '%s'?", names[nearest]);
+  if (diag_hint_nearest(d, name, names, count))
     return;
-  }
   StrBuf text = {0};
   for (size_t i = 0; i < count; i++) {
     bool again = names[i][0] == '\0'; /* methods may have inputs of one name */

@@ -30,6 +30,7 @@ t run $data/dims.onnx --dim n=batch -i x=$data/x24.npy -i z=$data/x44.npy -i q=$
 t lower $data/dims.onnx --dim batch=2..4 --dim n=2..4 --dim m=batch -o no.pte
 t lower $data/dims.onnx --dim k=2..4 --dim n=k --dim batch=n --dim m=4..8 -o k.pte
 t lower --method a=$data/dims.onnx --method b=$data/relu.onnx --dim k=2..4 --dim n=k --dim batch=k --dim m=4..8 -v -o km.pte
+t lower --method a=$data/dims.onnx --method b=$data/relu.onnx --dim batch=4 --dim n=4 --dim m=8 --dim bathc=4 --dim q=7 -o bad.pte
 t lower $data/dims.onnx --dim batch=2..4 --dim n=bath --dim m=4..8 -o no.pte
 t lower $data/dims.onnx --dim batch=n --dim n=batch --dim m=4..8 -o no.pte
 t lower $data/dims.onnx --dim batch=batch -o no.pte

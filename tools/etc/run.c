@@ -75,7 +75,6 @@ static EtcStatus unknown_input(Session *s, const Graph *g, StrView name) {
   const char **names = ARENA_ARRAY(&s->arena, const char *, g->input_count);
   for (uint32_t i = 0; i < g->input_count; i++)
     names[i] = arena_strdup(&s->arena, value_name(g, g->inputs[i]));
-  int nearest = text_nearest(name, names, g->input_count);
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--input");
   Diag *d = diag_begin(&s->sink, DIAG_RUN_INPUT_UNKNOWN, place);
@@ -86,9 +85,7 @@ static EtcStatus unknown_input(Session *s, const Graph *g, StrView name) {
     diag_note(d, "input %s", strbuf_cstr(&text));
     strbuf_release(&text);
   }
-  if (nearest >= 0 && names[nearest][0])
-    diag_hint(d, "did you mean '%s'?", names[nearest]);
-  else
+  if (!diag_hint_nearest(d, name, names, g->input_count))
     diag_hint(d, "name an input as listed, or by its position");
   return session_status(diag_end(d));
 }

@@ -86,10 +86,7 @@ static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const 
     count++;
     strbuf_release(&text);
   }
-  int nearest = text_nearest(name, names, count);
-  if (nearest >= 0)
-    diag_hint(d, "did you mean '%s'?", names[nearest]);
-  else
+  if (!diag_hint_nearest(d, name, names, count))
     diag_hint(d, "name an input as listed, or by its position");
   return session_status(diag_end(d));
 }
