@@ -137,6 +137,7 @@ static EtcStatus release(Session *s, void *unused) {
     options_release(s->resolved[i]);
   xfree(s->layers);
   xfree(s->resolved);
+  xfree(s->said);
   manager_release(&s->manager);
   facts_release(&p->facts);
   context_release(&s->ctx);

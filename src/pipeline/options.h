@@ -50,10 +50,11 @@ typedef struct TextOption {
   bool *used;
 } TextOption;
 
-/* An option as it was given, NAME=VALUE, for graphs that are written and read back. */
+/* An option as it was given, NAME=VALUE. */
 typedef struct SaidOption {
   StrView text;
   uint32_t bit; /* OptionBit; 0: an option that adds */
+  bool of_graph; /* a graph that is written and read back brings it along */
 } SaidOption;
 
 typedef struct MethodOptions {

@@ -80,6 +80,8 @@ struct EtcSession {
   MethodOptions **resolved; /* all that session_resolve made */
   uint32_t layer_count, layer_capacity, resolved_count, resolved_capacity;
   SettingPlace setting;
+  SaidOption *said; /* what recipes say for the whole program */
+  uint32_t said_count, said_capacity;
   int *given; /* by row of the settings: 1 + the priority of what set it for the whole program */
   const char *recipe; /* or NULL */
   bool recipe_read;

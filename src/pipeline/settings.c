@@ -347,10 +347,26 @@ static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off
   return ETC_OK;
 }
 
-/* Keeps the option as it was given, for graphs that are written as text. */
-static void say(MethodOptions *o, Session *s, const Setting *setting, StrView value) {
-  const char *text = arena_printf(&s->arena, "%s=" SV_FMT, setting->name, SV_ARG(value));
-  POOL_PUSH(o->said, o->said_count, o->said_capacity, (SaidOption){sv_from(text), setting->bit});
+static bool takes_path(const Setting *setting) {
+  return (setting->bit & GIVEN_PATHS) || (!setting->set && !setting->flag) ||
+         setting->set == set_bundle || setting->set == set_plugin ||
+         setting->set == session_set_report;
+}
+
+/* Keeps the option as it was given, unless it is in a list of its own. */
+static void say(Session *s, const Setting *setting, StrView value) {
+  if (takes_path(setting))
+    value = sv_from(session_path(s, value));
+  if (!setting->value && !value.size)
+    value = SV("true");
+  SaidOption said = {sv_from(arena_printf(&s->arena, "%s=" SV_FMT, setting->name, SV_ARG(value))),
+                     setting->bit, setting->scope == OF_GRAPHS};
+  MethodOptions *o = settings_options(s);
+  if (setting->scope == OF_GRAPHS || (setting->scope == OF_METHOD && setting->bit))
+    POOL_PUSH(o->said, o->said_count, o->said_capacity, said);
+  else if (setting->scope == OF_PROGRAM && setting->set != set_model &&
+           setting->set != set_method && s->setting.at.line)
+    POOL_PUSH(s->said, s->said_count, s->said_capacity, said);
 }
 
 /* Whether a place that wins over this one has set the option of the program. */
@@ -403,12 +419,11 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
     return ETC_OK;
   tell_cache(s, setting, value);
   EtcStatus status = set(s, setting, value);
-  if (status != ETC_OK || setting->scope == OF_PROGRAM)
+  if (status != ETC_OK)
     return status;
-  MethodOptions *o = settings_options(s);
-  o->given |= setting->bit;
-  if (setting->scope == OF_GRAPHS)
-    say(o, s, setting, setting->bit & GIVEN_PATHS ? sv_from(session_path(s, value)) : value);
+  if (setting->scope != OF_PROGRAM)
+    settings_options(s)->given |= setting->bit;
+  say(s, setting, value);
   return ETC_OK;
 }
 

@@ -275,7 +275,8 @@ static void record_stage(Session *s, Method *m, StageId stage) {
   g->options = texts;
   g->option_count = 0;
   for (uint32_t i = 0; i < o->said_count; i++)
-    texts[g->option_count++] = o->said[i].text;
+    if (o->said[i].of_graph)
+      texts[g->option_count++] = o->said[i].text;
   for (uint32_t i = 0; i < constants; i++) {
     StrView text = session_constant_text(&s->program.constants[i], &g->arena);
     if (text.size)

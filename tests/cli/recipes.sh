@@ -61,3 +61,21 @@ while [ $i -lt 11 ]; do
 done
 echo "dim: {batch: 2}" >level11.yaml
 t recipe check level1.yaml
+# All that a recipe says is shown: of the program, and of each method.
+cat >sub/full.yaml <<END
+output: out.pte
+depfile: out.d
+cache: kept
+fsync: true
+verbose: false
+report: [a.json, b.html]
+werror: yes
+constant-methods: {get_version: 3}
+plan: greedy
+methods:
+  one: {model: add.onnx, bundle: x.npz, bound: {n: 7}, value: {y: 1}}
+  two: {model: relu.onnx, quantize: int8, calibrate: x.npz}
+include: more.yaml
+END
+printf 'output: other.pte\nthreads: 2\nmap: map.json\n' >sub/more.yaml
+t recipe check sub/full.yaml

@@ -45,6 +45,11 @@ static EtcStatus show(const CommandLine *line, const char *name, StrBuf *out) {
   return session_usage(line->session, "", hint, "no recipe '%s' comes with etc", name);
 }
 
+static void print_said(const SaidOption *said, uint32_t count, StrBuf *out) {
+  for (uint32_t i = 0; i < count; i++)
+    strbuf_printf(out, "  " SV_FMT "\n", SV_ARG(said[i].text));
+}
+
 static void print_options(Arena *arena, const MethodOptions *o, StrBuf *out) {
   for (uint32_t i = 0; i < o->dim_count; i++)
     strbuf_printf(out, "  dim=%s\n", options_dim_text(arena, &o->dims[i].flag));
@@ -52,8 +57,10 @@ static void print_options(Arena *arena, const MethodOptions *o, StrBuf *out) {
     strbuf_printf(out, "  state=" SV_FMT "\n", SV_ARG(o->states[i].text));
   for (uint32_t i = 0; i < o->value_count; i++)
     strbuf_printf(out, "  value=" SV_FMT "\n", SV_ARG(o->values[i].text));
-  for (uint32_t i = 0; i < o->said_count; i++)
-    strbuf_printf(out, "  " SV_FMT "\n", SV_ARG(o->said[i].text));
+  for (uint32_t i = 0; i < o->bound_count; i++)
+    strbuf_printf(out, "  bound=" SV_FMT "=%lld\n", SV_ARG(o->bounds[i].flag.name),
+                  (long long)o->bounds[i].flag.most);
+  print_said(o->said, o->said_count, out);
 }
 
 static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
@@ -72,6 +79,9 @@ static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   TRY(etc_session_set(s, "recipe", path));
   TRY(recipe_apply(s));
   EtcStatus status = ETC_OK;
+  if (s->said_count)
+    strbuf_append(out, SV("the program\n"));
+  print_said(s->said, s->said_count, out);
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     EtcStatus one = print_method(s, s->program.sources[i], out);
     status = status == ETC_OK ? one : status;
