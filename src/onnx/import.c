@@ -91,9 +91,13 @@ static void note_unsupported(Import *im, StrView domain, StrView op) {
 static void hint_nearest(Diag *d, const Unsupported *u) {
   const char *names[COUNT_OF(rows)];
   size_t count = 0;
-  for (size_t i = 0; i < COUNT_OF(rows); i++)
-    if (sv_eq_str(u->domain, rows[i].row.domain) && !sv_eq_str(u->op, rows[i].row.name))
-      names[count++] = rows[i].row.name;
+  for (size_t i = 0; i < COUNT_OF(rows); i++) {
+    if (!sv_eq_str(u->domain, rows[i].row.domain))
+      continue;
+    if (sv_eq_str(u->op, rows[i].row.name)) /* known, at another version */
+      return;
+    names[count++] = rows[i].row.name;
+  }
   (void)diag_hint_nearest(d, u->op, names, count);
 }
 

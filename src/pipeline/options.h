@@ -53,7 +53,7 @@ typedef struct TextOption {
 /* An option as it was given, NAME=VALUE. */
 typedef struct SaidOption {
   StrView text;
-  uint32_t bit; /* OptionBit; 0: an option that adds */
+  uint32_t bit;  /* OptionBit; 0: an option that adds */
   bool of_graph; /* a graph that is written and read back brings it along */
 } SaidOption;
 
