@@ -529,10 +529,20 @@ def fold_cases():
                    {"i": ints(*image), "k": ints(*block)}, opset=18, strides=strides, pads=pads, dilations=dilations)
 
 
+def condition_cases():
+    """Conditions of Compress that ONNX does not permit and ONNX Runtime takes: of other ranks, or longer than the dim."""
+    own = np.random.default_rng(20261128)
+    x = own.standard_normal((3, 4)).astype(np.float32)
+    for axis, shape in ((None, (3, 4)), (None, (2, 2)), (None, (14,)), (0, (1, 3)), (0, (5,)), (1, ())):
+        condition = own.integers(0, 2, shape).astype(bool)
+        more = {} if axis is None else {"axis": axis}
+        yield Case(f"Compress_{axis}_{'x'.join(map(str, shape))}", "Compress", ["x", "c"], {"x": x, "c": condition}, **more)
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases(), *fold_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases(), *fold_cases(), *condition_cases()])
 
 
 if __name__ == "__main__":

@@ -136,13 +136,30 @@ void translate_gather_nd(Import *im) {
 
 /* --- Compress --- */
 
+/* ONNX wants a list that is no longer than the dim; others are taken as ONNX Runtime does. */
+static ValueId compress_condition(Import *im, SymInt size) {
+  ValueId condition = in_required(im, 1);
+  uint32_t rank = ex_rank(im, condition);
+  if (!import_ok(im))
+    return 0;
+  if (rank != 1) {
+    (void)diag_report(im->ctx->sink, DIAG_BEYOND_STANDARD, graph_place(im->g, im->b.loc),
+                      "the condition has rank %u, not 1: it is read as a list", rank);
+    condition = ex_flat(im, condition);
+  }
+  SymInt given = ex_dim(im, condition, 0);
+  if (import_ok(im) && sym_is_const(given) && sym_is_const(size) && given > size)
+    condition = ex_slice(im, condition, 0, 0, size);
+  return condition;
+}
+
 /* Entries where the condition holds; the condition may be shorter than the dim. */
 void translate_compress(Import *im) {
-  ValueId x = in_required(im, 0), condition = in_required(im, 1);
+  ValueId x = in_required(im, 0);
   bool flat = !attr_has(im, "axis");
   uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
   x = flat ? ex_flat(im, x) : x;
-  ValueId rows = found_rows(im, condition);
+  ValueId rows = found_rows(im, compress_condition(im, ex_dim(im, x, axis)));
   out(im, 0, ex_index_select(im, x, axis, EX_VIEW(im, rows, ex_dim(im, rows, 0))));
 }
 
