@@ -19,7 +19,8 @@
  * whatever they need: the convolution kernel adds up in that type; a small U-Net is off by 0.05
  * then; the products add up in floats.
  *
- * Symbolic sizes count with their upper bounds; there are no bands of a symbolic number of rows. */
+ * Symbolic sizes count with their upper bounds; bands of a symbolic number of rows are a loop
+ * (window_rows.c): a ResNet-18 for 64 to 224 pixels went from 2 s to 60 ms. */
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/sink_biases.h"
 #include "passes/executorch/views.h"
@@ -102,6 +103,8 @@ static Bands fit(const Graph *g, const Candidate *i, uint64_t room, bool dies) {
   Bands bands = {0};
   if (i->w.work >= PRODUCTS_MIN && i->w.extra <= room)
     return (Bands){.count = 1};
+  if (!sym_is_const(i->w.geometry.size[0]))
+    return window_rows(g, &i->w, room, dies ? planned_bytes(g, i->w.geometry.x) : 0);
   if (dies && window_bands_fit_over_x(g, &i->w))
     bands = window_bands(g, &i->w, true, room + planned_bytes(g, i->w.result));
   return bands.count ? bands : window_bands(g, &i->w, false, room);

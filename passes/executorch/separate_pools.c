@@ -5,7 +5,8 @@
  * 3 x 3 with stride 2 takes a sixth of the time.
  *
  * The copies need memory: a pool is computed in parts of its planes, as many as it takes to need no
- * more than the rest of the program does. Where that is not possible it stays. */
+ * more than the rest of the program does. Where that is not possible it stays. So do means of
+ * planes of varying size whose windows count different numbers of elements. */
 #include <math.h>
 
 #include "passes/executorch/liveness.h"
@@ -21,8 +22,9 @@ enum {
 
 /* One of the two dims that windows have. */
 typedef struct Side {
-  int64_t in, out, kernel, stride, dilation, padding;
-  int64_t behind; /* padding that windows need behind the elements */
+  SymInt in, out;
+  int64_t kernel, stride, dilation, padding;
+  int64_t behind; /* padding behind the elements, as much as windows need or more */
 } Side;
 
 typedef struct Pool {
@@ -35,14 +37,33 @@ typedef struct Pool {
 static Side read_side(const Graph *g, NodeId n, uint32_t k, bool mean) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t dim = value_rank(g, x) - 2 + k;
+  bool ceil_mode = node_bool(g, n, mean ? 4 : 5);
   Side s = {.in = value_dim(g, x, dim), .out = value_dim(g, y, dim)};
   s.kernel = node_entry(g, n, 1, k, 1);
   s.stride = node_entry(g, n, 2, k, s.kernel);
   s.padding = node_entry(g, n, 3, k, 0);
   s.dilation = mean ? 1 : node_entry(g, n, 4, k, 1);
+  s.behind = s.padding + (ceil_mode ? s.stride - 1 : 0);
+  if (!sym_is_const(s.in))
+    return s;
   int64_t end = (s.out - 1) * s.stride + (s.kernel - 1) * s.dilation + 1 - s.padding;
   s.behind = end > s.in ? end - s.in : 0;
   return s;
+}
+
+/* All windows of a mean count the same elements, whatever the size. */
+static bool counts_alike(const Graph *g, NodeId n) {
+  bool padded = node_entry(g, n, 3, 0, 0) != 0 || node_entry(g, n, 3, 1, 0) != 0;
+  return !node_absent(g, n, 6) || (!node_bool(g, n, 4) && (node_bool(g, n, 5) || !padded));
+}
+
+/* Floats, of a constant number of planes. */
+static bool takes_type(const Type *t) {
+  bool counted = true;
+  for (uint32_t i = 0; i + 2 < t->rank; i++)
+    counted = counted && sym_is_const(t->dims[i]);
+  return counted && (t->dtype == DTYPE_F32 || t->dtype == DTYPE_F64) &&
+         t->order == ORDER_CONTIGUOUS;
 }
 
 static bool read_pool(const Graph *g, NodeId n, Pool *p) {
@@ -53,40 +74,43 @@ static bool read_pool(const Graph *g, NodeId n, Pool *p) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (!p->mean && g->values[y + 1].use_count)
     return false;
-  DType dtype = value_dtype(g, x);
-  if ((dtype != DTYPE_F32 && dtype != DTYPE_F64) || !type_is_static(value_type(g, x)) ||
-      value_type(g, x)->order != ORDER_CONTIGUOUS)
+  const Type *type = value_type(g, x);
+  if (!takes_type(type) || (p->mean && !type_is_static(type) && !counts_alike(g, n)))
     return false;
   for (uint32_t k = 0; k < 2; k++)
     p->side[k] = read_side(g, n, k, p->mean);
-  p->planes = dims_count(value_type(g, x)->dims, 0, value_rank(g, x) - 2);
+  p->planes = dims_count(type->dims, 0, type->rank - 2);
   const Side *rows = &p->side[0], *columns = &p->side[1];
-  return rows->kernel <= KERNEL_MAX && columns->kernel <= KERNEL_MAX && rows->out <= PLACES_MAX &&
-         columns->out <= PLACES_MAX / (rows->out + 1);
+  int64_t places = sym_upper(&g->syms, rows->out);
+  return rows->kernel <= KERNEL_MAX && columns->kernel <= KERNEL_MAX && places <= PLACES_MAX &&
+         sym_upper(&g->syms, columns->out) <= PLACES_MAX / (places + 1);
 }
 
-static int64_t padded(const Side *s) { return s->padding + s->in + s->behind; }
 static bool pads(const Pool *p) {
   return p->side[0].padding + p->side[0].behind + p->side[1].padding + p->side[1].behind > 0;
 }
 
 /* Elements beside x and the result; a double, as paddings can make them more than can be counted.
  */
-static double extra(const Pool *p, int64_t parts) {
+static double extra(const Graph *g, const Pool *p, int64_t parts) {
   const Side *rows = &p->side[0], *columns = &p->side[1];
-  double planes = (double)(p->planes / parts), height = (double)padded(rows),
-         own = parts > 1 ? planes * (double)rows->in * (double)columns->in : 0,
-         narrow = 2 * planes * height * (double)columns->out;
+  const SymTable *t = &g->syms;
+  double planes = (double)(p->planes / parts), height = (double)sym_upper(t, rows->in),
+         width = (double)sym_upper(t, columns->in), own = parts > 1 ? planes * height * width : 0,
+         high = height + (double)rows->padding + (double)rows->behind,
+         narrow = 2 * planes * high * (double)sym_upper(t, columns->out);
   if (!pads(p))
     return narrow;
   /* Not padded and narrow ones are not needed at one time. */
-  return planes * height * (double)padded(columns) + (own > narrow ? own : narrow);
+  return planes * high * (width + (double)columns->padding + (double)columns->behind) +
+         (own > narrow ? own : narrow);
 }
 
 /* Whether so many parts take less time than the kernel. */
-static bool pays(const Pool *p, int64_t parts) {
+static bool pays(const Graph *g, const Pool *p, int64_t parts) {
   int64_t rows = p->side[0].kernel, columns = p->side[1].kernel,
-          work = p->planes * p->side[0].out * p->side[1].out * rows * columns;
+          work = p->planes * sym_upper(&g->syms, p->side[0].out) *
+                 sym_upper(&g->syms, p->side[1].out) * rows * columns;
   return rows * columns > 1 && work / (parts * 2 * (rows + columns)) >= WORK_MIN;
 }
 
@@ -95,8 +119,8 @@ static int64_t fitting_parts(const Graph *g, const Pool *p, uint64_t room) {
   double size = (double)dtype_size(value_dtype(g, node_value(g, p->node, 0))),
          rounding = 6 * PLAN_ALIGNMENT;
   for (int64_t parts = 1; parts <= PARTS_MAX; parts++)
-    if (p->planes % parts == 0 && pays(p, parts) &&
-        extra(p, parts) * size + rounding <= (double)room)
+    if (p->planes % parts == 0 && pays(g, p, parts) &&
+        extra(g, p, parts) * size + rounding <= (double)room)
       return parts;
   return 0;
 }
@@ -104,20 +128,21 @@ static int64_t fitting_parts(const Graph *g, const Pool *p, uint64_t room) {
 /* --- building --- */
 
 /* Maxima or sums over the windows along one dim of x [planes, height, width]. */
-static ValueId along(Builder *b, const Pool *p, ValueId x, uint32_t k, int64_t offset,
+static ValueId along(Builder *b, const Pool *p, ValueId x, uint32_t k, SymInt offset,
                      int64_t planes) {
   const Side *s = &p->side[k];
-  int64_t height = value_dim(b->g, x, 1), width = value_dim(b->g, x, 2);
-  int64_t stride[] = {height * width, width, 1}, size[] = {planes, height, width};
-  int64_t step = stride[1 + k] * s->dilation;
-  stride[1 + k] *= s->stride;
+  SymTable *t = &b->g->syms;
+  SymInt height = value_dim(b->g, x, 1), width = value_dim(b->g, x, 2);
+  SymInt stride[] = {sym_mul(t, height, width), width, 1}, size[] = {planes, height, width};
+  SymInt step = sym_mul(t, stride[1 + k], s->dilation);
+  stride[1 + k] = sym_mul(t, stride[1 + k], s->stride);
   size[1 + k] = s->out;
   if (k == 0 && s->kernel == 1 && s->out == height) /* nothing but copies of rows */
     return x;
   ValueId y = 0;
   for (int64_t i = 0; i < s->kernel; i++) {
     ValueId one = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, 3), A_INTS(stride, 3),
-                        A_INT(offset + i * step));
+                        A_INT(sym_add(t, offset, sym_mul(t, step, i))));
     y = !i        ? one
         : p->mean ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(one))
                   : build(b, OP_MAXIMUM, A_VAL(y), A_VAL(one));
@@ -142,6 +167,8 @@ static ValueId divisors(Builder *b, const Pool *p) {
   if (!node_absent(b->g, n, 6))
     return build_scalar(b, dtype, (double)node_int(b->g, n, 6));
   bool include_pad = node_bool(b->g, n, 5), equal = true;
+  if (!sym_is_const(rows->out) || !sym_is_const(columns->out))
+    return build_scalar(b, dtype, (double)(rows->kernel * columns->kernel));
   int64_t count = rows->out * columns->out;
   double *each = ARENA_ARRAY(b->data, double, (size_t)count);
   float *single = ARENA_ARRAY(b->data, float, (size_t)count);
@@ -159,7 +186,9 @@ static ValueId divisors(Builder *b, const Pool *p) {
 
 static ValueId part(Builder *b, const Pool *p, ValueId x, int64_t i) {
   const Side *rows = &p->side[0], *columns = &p->side[1];
-  int64_t planes = p->planes / p->parts, offset = i * planes * rows->in * columns->in;
+  SymTable *t = &b->g->syms;
+  int64_t planes = p->planes / p->parts;
+  SymInt offset = sym_mul(t, sym_mul(t, rows->in, columns->in), i * planes);
   if (pads(p)) {
     ValueId some = build_slice(b, x, 0, i * planes, (i + 1) * planes, 1);
     x = build(

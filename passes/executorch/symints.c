@@ -100,6 +100,32 @@ static Status read_symbol(Symints *s, SymInt v, NodeId user) {
 
 /* --- expressions --- */
 
+/* An expression whose terms have an order of their own, so that the same program comes of every
+ * text of it; in a sum, a term that is added is the first. */
+typedef struct Ordered {
+  SymExpr e;
+  SymInt terms[SYM_MAX_TERMS];
+  int64_t coefficients[SYM_MAX_TERMS];
+} Ordered;
+
+static void in_order(const SymTable *t, SymInt v, Ordered *o) {
+  uint32_t order[SYM_MAX_TERMS], first = 0;
+  const SymExpr *e = sym_expr(t, v);
+  o->e = *e;
+  if (e->kind == SYM_SYMBOL)
+    return;
+  sym_print_order(t, v, order);
+  while (e->coefficients && first + 1 < e->count && e->coefficients[order[first]] < 0)
+    first++;
+  for (uint32_t i = 0; i < e->count; i++) {
+    uint32_t from = order[i == 0 ? first : i <= first ? i - 1 : i];
+    o->terms[i] = e->terms[from];
+    o->coefficients[i] = e->coefficients ? e->coefficients[from] : 1;
+  }
+  o->e.terms = o->terms;
+  o->e.coefficients = o->coefficients;
+}
+
 /* What an expression is computed with: where, and the operand so far. */
 typedef struct Compute {
   Symints *s;
@@ -155,20 +181,20 @@ static ValueId compute_mod(Compute *c, const SymExpr *e) {
   return whole ? binary(c, OP_PRIM_SUB, a, A_VAL(whole)) : 0;
 }
 
-static ValueId compute(Compute *c, SymExpr e) {
-  switch (e.kind) {
+static ValueId compute(Compute *c, const SymExpr *e) {
+  switch (e->kind) {
   case SYM_SUM:
-    return compute_sum(c, &e);
+    return compute_sum(c, e);
   case SYM_PRODUCT:
-    return compute_product(c, &e);
+    return compute_product(c, e);
   case SYM_FLOORDIV:
-    return binary(c, OP_PRIM_FLOORDIV, operand(c, e.terms[0]), operand(c, e.terms[1]));
+    return binary(c, OP_PRIM_FLOORDIV, operand(c, e->terms[0]), operand(c, e->terms[1]));
   case SYM_MOD:
-    return compute_mod(c, &e);
+    return compute_mod(c, e);
   case SYM_MIN:
-    return binary(c, OP_PRIM_SYM_MIN, operand(c, e.terms[0]), operand(c, e.terms[1]));
+    return binary(c, OP_PRIM_SYM_MIN, operand(c, e->terms[0]), operand(c, e->terms[1]));
   case SYM_MAX:
-    return binary(c, OP_PRIM_SYM_MAX, operand(c, e.terms[0]), operand(c, e.terms[1]));
+    return binary(c, OP_PRIM_SYM_MAX, operand(c, e->terms[0]), operand(c, e->terms[1]));
   case SYM_SYMBOL:
     break;
   }
@@ -176,13 +202,13 @@ static ValueId compute(Compute *c, SymExpr e) {
 }
 
 /* The expression v, all of whose terms are known. */
-static Status compute_known(Symints *s, SymInt v, NodeId user) {
-  SymExpr e = *sym_expr(&s->g->syms, v);
-  if (e.kind == SYM_SYMBOL)
+static Status compute_known(Symints *s, SymInt v, const Ordered *o, NodeId user) {
+  const SymExpr *e = &o->e;
+  if (e->kind == SYM_SYMBOL)
     return read_symbol(s, v, user);
   Compute c = {.s = s};
-  for (uint32_t i = 0; i < e.count; i++) {
-    NodeId after = sym_is_const(e.terms[i]) ? 0 : s->after[index_of(e.terms[i])];
+  for (uint32_t i = 0; i < e->count; i++) {
+    NodeId after = sym_is_const(e->terms[i]) ? 0 : s->after[index_of(e->terms[i])];
     c.after = symints_later(s, after, c.after);
   }
   c.b = symints_behind(s, c.after);
@@ -215,15 +241,19 @@ Status symints_compute(Symints *s, SymInt wanted, NodeId user) {
   while (s->stack_count) {
     SymInt v = s->stack[s->stack_count - 1];
     uint32_t before = s->stack_count;
-    const SymExpr *e = sym_expr(&s->g->syms, v);
-    for (uint32_t i = 0; e->kind != SYM_SYMBOL && !known(s, v) && i < e->count; i++)
-      if (!sym_is_const(e->terms[i]) && !known(s, e->terms[i]))
-        push(s, e->terms[i]);
+    Ordered o = {0};
+    if (known(s, v)) {
+      s->stack_count--;
+      continue;
+    }
+    in_order(&s->g->syms, v, &o);
+    for (uint32_t i = 0; o.e.kind != SYM_SYMBOL && i < o.e.count; i++)
+      if (!sym_is_const(o.terms[i]) && !known(s, o.terms[i]))
+        push(s, o.terms[i]);
     if (s->stack_count > before)
       continue;
     s->stack_count--;
-    if (!known(s, v))
-      TRY(compute_known(s, v, user));
+    TRY(compute_known(s, v, &o, user));
   }
   NodeId after = s->after[index_of(wanted)];
   const Regions *r = &s->regions;

@@ -10,6 +10,7 @@
 #include "passes/executorch/window_bands.h"
 
 #include "passes/executorch/liveness.h"
+#include "passes/executorch/window_rows.h"
 
 enum {
   COUNT_MAX = 64,
@@ -172,6 +173,8 @@ static ValueId write_band(Builder *b, const Windows *w, Bands bands, ValueId y, 
 }
 
 ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
+  if (bands.loop)
+    return window_rows_build(b, w, bands.rows);
   ValueId x = w->geometry.x, y = start(b, w, bands);
   bool cuts = cuts_rows(b->g, w);
   Windows next = band_at(b, w, x, bands, 0);

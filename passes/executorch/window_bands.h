@@ -9,12 +9,17 @@ typedef struct Bands {
   uint32_t count; /* 0: there is no way */
   int64_t rows;   /* of the result, in all bands but the last */
   bool over_x;    /* the result is written over x, which nothing else reads */
+  bool loop;      /* the number of rows varies: count is the most that there can be */
 } Bands;
 
 /* The fewest bands that need at most `room` bytes besides x and the result (over_x: besides x,
  * which is the result as well), and are large enough to make up for their calls; count 0: there are
  * none. */
 Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room);
+
+/* The same where the number of rows varies: a loop, which has the padded x in memory besides. Of
+ * x, `freed` bytes are not needed any more once it is padded. */
+Bands window_rows(const Graph *g, const Windows *w, uint64_t room, uint64_t freed);
 
 /* Whether the result may be written over x, band after band: it has the same type, with no more
  * channels, and a band needs nothing above the band before it. */

@@ -158,7 +158,7 @@ bool windows_read(Graph *g, NodeId n, Windows *w) {
   return count_costs(g, w);
 }
 
-static ValueId padded(Builder *b, const Windows *w) {
+ValueId windows_padded(Builder *b, const Windows *w) {
   const Geometry *y = &w->geometry;
   int64_t pads[2 * WINDOW_DIMS_MAX + 2] = {0};
   if (!w->pads)
@@ -176,7 +176,7 @@ ValueId windows_columns(Builder *b, const Windows *w) {
   const Geometry *y = &w->geometry;
   if (y->direct)
     return build_et_view(b, y->x, (SymInt[]){y->in * y->taps, y->places}, 2);
-  ValueId x = padded(b, w);
+  ValueId x = windows_padded(b, w);
   if (!x)
     return 0;
   SymTable *t = &b->g->syms;

@@ -21,7 +21,7 @@ typedef struct Geometry {
   int64_t stride[WINDOW_DIMS_MAX], dilation[WINDOW_DIMS_MAX];
   int64_t before[WINDOW_DIMS_MAX], after[WINDOW_DIMS_MAX]; /* zeros around x */
   int64_t phases[WINDOW_DIMS_MAX]; /* elements of the result that a window gives along each dim */
-  int64_t offset;                  /* of the first window in x, elements */
+  SymInt offset;                   /* of the first window in x, elements */
   int64_t direct;                  /* 1: x has the columns as it is, else 0 */
   int64_t bias_row;                /* 1: the columns have rows to multiply a bias with, else 0 */
 } Geometry;
@@ -49,6 +49,8 @@ bool windows_read(Graph *g, NodeId n, Windows *w);
 /* Makes matrix and column, which windows_product needs: constants, or views of what arrives at run
  * time. */
 void windows_weights(Builder *b, Windows *w);
+/* x with its zeros around it, and the channel of the bias; x itself without any. */
+ValueId windows_padded(Builder *b, const Windows *w);
 /* [C * taps, N * places], a matrix; 0 after a failure. */
 ValueId windows_columns(Builder *b, const Windows *w);
 /* The convolution's result from its columns. */

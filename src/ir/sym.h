@@ -143,6 +143,9 @@ bool sym_eval(const SymTable *t, SymInt v, const int64_t *values, int64_t *out);
 
 /* "s0*4 + 3", "floordiv(s0, 2)", "-1". */
 void sym_print(const SymTable *t, SymInt v, StrBuf *out);
+/* The order in which the terms of the expression v are printed, as places among its terms. It does
+ * not depend on the order in which expressions were made, as that of the terms does. */
+void sym_print_order(const SymTable *t, SymInt v, uint32_t order[SYM_MAX_TERMS]);
 /* The same for people: symbols that have a name by it, "batch*4 + 3". */
 void sym_print_named(const SymTable *t, SymInt v, StrBuf *out);
 /* Parses what sym_print prints, from *cursor up to end; moves the cursor. Depth-bounded. false on a

@@ -17,6 +17,7 @@ typedef struct Term {
   int64_t coefficient;
   bool is_symbol;
   uint32_t index; /* of a symbol */
+  uint32_t place; /* among the terms of its expression */
 } Term;
 
 /* Handles depend on the order in which expressions were made; text must not. Symbols come first, by
@@ -32,7 +33,8 @@ static bool term_before(const StrBuf *texts, const Term *a, const Term *b) {
 static void sort_terms(const SymTable *t, const SymExpr *e, unsigned how, StrBuf *texts,
                        Term *terms) {
   for (uint32_t i = 0; i < e->count; i++) {
-    Term term = {.at = texts->size, .coefficient = e->coefficients ? e->coefficients[i] : 1};
+    Term term = {
+        .at = texts->size, .coefficient = e->coefficients ? e->coefficients[i] : 1, .place = i};
     print_expr(t, e->terms[i], texts, how);
     term.size = texts->size - term.at;
     term.is_symbol = !sym_is_const(e->terms[i]) && sym_expr(t, e->terms[i])->kind == SYM_SYMBOL;
@@ -87,6 +89,22 @@ static void print_unordered(const SymTable *t, const SymExpr *e, StrBuf *out, un
   } else {
     print_joined(e, "*", &texts, terms, out);
   }
+  strbuf_release(&texts);
+}
+
+static bool is_unordered(SymKind kind) {
+  return kind == SYM_SUM || kind == SYM_PRODUCT || kind == SYM_MIN || kind == SYM_MAX;
+}
+
+void sym_print_order(const SymTable *t, SymInt v, uint32_t order[SYM_MAX_TERMS]) {
+  StrBuf texts = {0};
+  Term terms[SYM_MAX_TERMS];
+  const SymExpr *e = sym_expr(t, v);
+  bool sorted = is_unordered(e->kind);
+  if (sorted)
+    sort_terms(t, e, NESTED, &texts, terms);
+  for (uint32_t i = 0; i < e->count; i++)
+    order[i] = sorted ? terms[i].place : i;
   strbuf_release(&texts);
 }
 

@@ -1,6 +1,6 @@
 /* as_strided_copy: any regular walk over the elements of a dense tensor, overlaps included. Sizes,
  * strides and the offset count elements. With constants the walk is checked against the operand
- * before anything runs; one of symbolic sizes by the kernel, here and in the runtime. */
+ * before anything runs; one of symbolic numbers by the kernel, here and in the runtime. */
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
@@ -22,26 +22,26 @@ static bool last_touched(const int64_t *size, const int64_t *stride, uint32_t ra
   return true;
 }
 
-static Status walk_lists(Graph *g, NodeId n, IntList *size, IntList *stride, int64_t *offset) {
+static Status walk_lists(Graph *g, NodeId n, IntList *size, IntList *stride, SymInt *offset) {
   TRY(arg_int_list(g, n, 1, size));
   TRY(arg_int_list(g, n, 2, stride));
   *offset = 0;
   if (!node_absent(g, n, 3))
-    TRY(arg_const_int(g, n, 3, offset));
+    TRY(arg_int(g, n, 3, offset));
   if (size->count != stride->count || size->count > MAX_RANK)
     return bad_arg(g, n, "%u sizes and %u strides", size->count, stride->count);
   for (uint32_t i = 0; i < size->count; i++) {
     TRY(shape_at_least(g, n, size->v[i], 0, "a size of the walk"));
     TRY(shape_at_least(g, n, stride->v[i], 0, "a stride of the walk"));
   }
-  return *offset < 0 ? bad_arg(g, n, "the offset is negative") : STATUS_OK;
+  return shape_at_least(g, n, *offset, 0, "the offset of the walk");
 }
 
 /* The walk against the elements of self, when all are numbers. */
 static Status check_walk(Graph *g, NodeId n, const IntList *size, const IntList *stride,
-                         int64_t offset, SymInt numel) {
+                         SymInt offset, SymInt numel) {
   int64_t last;
-  bool constant = sym_is_const(numel);
+  bool constant = sym_is_const(numel) && sym_is_const(offset);
   for (uint32_t i = 0; i < size->count; i++)
     constant &= sym_is_const(size->v[i]) && sym_is_const(stride->v[i]);
   if (constant && (!last_touched(size->v, stride->v, size->count, offset, &last) || last >= numel))
@@ -51,7 +51,8 @@ static Status check_walk(Graph *g, NodeId n, const IntList *size, const IntList 
 
 Status shape_as_strided_copy(Graph *g, NodeId n) {
   IntList size, stride;
-  int64_t offset, count = 1;
+  SymInt offset;
+  int64_t count = 1;
   ValueId self = node_value(g, n, 0);
   TRY(walk_lists(g, n, &size, &stride, &offset));
   Dims from = value_dims(g, self), out = {.rank = size.count};

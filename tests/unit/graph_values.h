@@ -22,7 +22,8 @@ static inline void choose_sizes(const Graph *g, uint32_t run, uint64_t *state, i
   for (uint32_t i = 0; i < g->syms.symbol_count; i++) {
     SymInt symbol = sym_symbol_by_index(&g->syms, i);
     int64_t lo = sym_lower(&g->syms, symbol), hi = sym_upper(&g->syms, symbol);
-    sizes[i] = run == 0 ? lo : run == 1 ? hi : lo + (int64_t)next_random(state) % (hi - lo + 1);
+    bool drawn = run > 1 && !sym_expr(&g->syms, symbol)->unbacked; /* a pass may add others */
+    sizes[i] = drawn ? lo + (int64_t)next_random(state) % (hi - lo + 1) : run == 1 ? hi : lo;
   }
   for (uint32_t i = 0; i < g->constraint_count; i++) {
     const Constraint *c = &g->constraints[i];

@@ -105,7 +105,7 @@ static void test_as_strided(void **state) {
   check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(1, 1), A_NONE),
                 "1 sizes and 2 strides");
   check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(1), A_INT(-1)),
-                "offset is negative");
+                "the offset of the walk is -1");
 }
 
 static void test_slice(void **state) {
