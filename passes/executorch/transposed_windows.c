@@ -10,27 +10,29 @@
 enum { WASTE_MAX = 3 }; /* times the taps of a dim, with the zeros */
 
 /* One dim; false when its windows would be mostly zeros, or not known here. */
-static bool read_dim(const Graph *g, NodeId n, Windows *w, uint32_t i) {
+static bool read_dim(Graph *g, NodeId n, Windows *w, uint32_t i) {
   Geometry *y = &w->geometry;
+  SymTable *t = &g->syms;
   SymInt length = value_dim(g, y->x, 2 + i), size = value_dim(g, w->result, 2 + i);
   int64_t taps = value_dim(g, w->weight, 2 + i), s = node_entry(g, n, 3, i, 0),
           p = node_entry(g, n, 4, i, 0);
-  if (!sym_is_const(length) || !sym_is_const(size) || size < 1 || s < 1 || size % s != 0 || p < 0 ||
+  SymInt more = sym_sub(t, size, sym_mul(t, length, s)); /* than s for each element of x */
+  if (!sym_is_const(more) || sym_lower(t, size) < 1 || s < 1 || more % s != 0 || p < 0 ||
       p >= taps || node_entry(g, n, 5, i, 0) != 1)
     return false;
   int64_t first = -((taps - 1 - p) / s), last = (s - 1 + p) / s;
-  int64_t after = size / s + last - length;
+  int64_t after = more / s + last;
   y->phases[i] = s;
   y->stride[i] = y->dilation[i] = 1;
   y->kernel[i] = last - first + 1;
-  y->size[i] = size / s;
+  y->size[i] = sym_add(t, length, more / s);
   y->before[i] = -first;
   y->after[i] = after > 0 ? after : 0;
   w->tap[i] = p - first * s;
   return y->kernel[i] * s <= WASTE_MAX * taps;
 }
 
-bool transposed_read(const Graph *g, NodeId n, Windows *w) {
+bool transposed_read(Graph *g, NodeId n, Windows *w) {
   Geometry *y = &w->geometry;
   if (y->groups != 1)
     return false;

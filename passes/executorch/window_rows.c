@@ -50,7 +50,7 @@ Bands window_rows(const Graph *g, const Windows *w, uint64_t room, uint64_t free
   const SymTable *t = &g->syms;
   uint64_t result = type_bytes_upper(g, value_type(g, w->result)), padded = padded_bytes(g, w),
            most = (uint64_t)sym_upper(t, y->size[0]), least = (uint64_t)sym_lower(t, y->size[0]);
-  bool fits = padded <= room + result && !w->transposed; /* before there is a result */
+  bool fits = padded <= room + result; /* before there is a result */
   uint64_t rows = least < ROWS_MAX ? least : ROWS_MAX;
   while (rows && padded + band_bytes(g, w, rows) > room + (w->pads ? freed : 0))
     rows--;
@@ -95,7 +95,9 @@ ValueId window_rows_build(Builder *b, const Windows *w, int64_t rows) {
     first = sym_min(t, sym_mul(t, first, rows), sym_sub(t, all, rows));
   const Windows band = band_from(b, w, x, rows, first);
   ValueId columns = windows_columns(b, &band), value = windows_product(b, &band, columns);
+  int64_t phases = w->geometry.phases[0];
+  first = sym_mul(t, first, phases);
   y = build(b, OP_SLICE_SCATTER, A_VAL(number + 1), A_VAL(value), A_INT(2), A_INT(first),
-            A_INT(sym_add(t, first, rows)), A_INT(1));
+            A_INT(sym_add(t, first, rows * phases)), A_INT(1));
   return build(b, OP_NEXT, A_OPT(0), A_VALS(&y, 1));
 }

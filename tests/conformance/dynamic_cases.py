@@ -567,4 +567,13 @@ CASES = [
          'f = AveragePool<kernel_shape = [2,2], strides = [2,2], pads = [1,1,1,1]>(x) '
          'g = AveragePool<kernel_shape = [3,3], strides = [2,2], ceil_mode = 1>(x) h = Concat<axis = 1>(x, x, x, x, x, x, x, x)',
          lambda n, m: [floats(1, 8, n, m)], sizes=((32, 32), (5, 6), (21, 8)), least_n=5, least_m=6, high=32),
+    # Transposed convolutions over images of a dynamic size: a window gives results for each phase of the stride, at once and in bands of rows.
+    Case('transposed convolutions of images of a dynamic size', 'float[1,4,n,m] x', ', '.join(f'float[1,6,n{c},m{c}] {c}' for c in 'abc') + ', float[1,64,n,m] h',
+         ''.join(f'{c}_w = {fractions(4, 6, *k)} {c} = ConvTranspose<{a}>(x, {c}_w, v) ' for c, k, a in (
+             ('a', (4, 4), 'strides = [2,2], pads = [1,1,1,1]'), ('b', (3, 3), 'strides = [2,2], pads = [1,1,1,1], output_padding = [1,1]'),
+             ('c', (5, 2), 'strides = [1,2], pads = [2,0,2,0]'))).replace('a_w =', 'v = ' + fractions(6) + ' a_w =', 1)
+         + 'h = Concat<axis = 1>(' + ', '.join('x' * 16) + ')', lambda n, m: [floats(1, 4, n, m)], sizes=((32, 32), (5, 6), (21, 8)), least_n=5, least_m=6, high=32),
+    Case('transposed convolutions in bands of rows', 'float[2,8,n,m] x', 'float[2,24,p,q] y', 'w = ' + fractions(8, 12, 4, 4) + ' v = ' + fractions(12)
+         + ' c = ConvTranspose<strides = [2,2], pads = [1,1,1,1]>(x, w, v) y = Concat<axis = 1>(c, c)', lambda n, m: [floats(2, 8, n, m)],
+         sizes=((24, 24), (3, 5), (17, 8)), least_n=3, least_m=5, high=24),
 ]
