@@ -57,8 +57,8 @@ ValueId windows_columns(Builder *b, const Windows *w);
 ValueId windows_product(Builder *b, const Windows *w, ValueId columns);
 
 /* A transposed convolution of stride s as windows that give s results each along a dim: sets
- * kernel, stride, before, after, phases and size. False for groups, dilations, or a size that is not
- * known to be a multiple of the stride. */
+ * kernel, stride, before, after, phases and size. False for groups, dilations, or a size that is
+ * not known to be a multiple of the stride. */
 bool transposed_read(Graph *g, NodeId n, Windows *w);
 /* Its weight and bias for them, as of a convolution with `out` channels: channel, then phases. */
 void transposed_constants(Graph *g, Windows *w);
