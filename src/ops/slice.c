@@ -105,9 +105,9 @@ Status shape_select_scatter(Graph *g, NodeId n) {
   return scatter_result(g, n, self, src, &part);
 }
 
-/* As slice_length; but where the end is a constant behind a start that varies, as that of rows in a
- * loop, nothing is taken to be cut off: the kernel compares src with what is left. */
-static Status scattered_length(Graph *g, NodeId n, SymInt size, SymInt *length) {
+/* As slice_length; but where the end is as far behind a start that varies as src is long, as with
+ * rows in a loop, nothing is taken to be cut off: the kernel compares src with what is left. */
+static Status scattered_length(Graph *g, NodeId n, SymInt size, SymInt given, SymInt *length) {
   SymInt start, end, span;
   int64_t step;
   if (!node_absent(g, n, 3) && !node_absent(g, n, 4)) {
@@ -116,7 +116,7 @@ static Status scattered_length(Graph *g, NodeId n, SymInt size, SymInt *length) 
     TRY(arg_const_int(g, n, 5, &step));
     span = sym_sub(&g->syms, end, start);
     if (step == 1 && !sym_is_const(start) && sym_lower(&g->syms, start) >= 0 &&
-        sym_is_const(span) && span > 0) {
+        sym_is_const(span) && span > 0 && span == given) {
       *length = span;
       return STATUS_OK;
     }
@@ -129,7 +129,8 @@ Status shape_slice_scatter(Graph *g, NodeId n) {
   ValueId self = node_value(g, n, 0), src = node_value(g, n, 1);
   Dims part = value_dims(g, self);
   TRY(sliced_axis(g, n, 2, part.rank, &axis));
-  TRY(scattered_length(g, n, part.d[axis], &part.d[axis]));
+  SymInt given = value_rank(g, src) == part.rank ? value_dim(g, src, axis) : 0;
+  TRY(scattered_length(g, n, part.d[axis], given, &part.d[axis]));
   return scatter_result(g, n, self, src, &part);
 }
 
