@@ -15,17 +15,17 @@
  * 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be computed, they
  * may need more, from a 64th to an eighth: a network with 128 to 128 channels at 160 x 160, which
  * fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and 25; MobileNetV2 30 ms and 5.99 MiB
- * instead of 40 and 5.92. i32, which ConvInteger adds up in, as
- * floats: a MobileNetV2 that is quantized at run time went from 1,554 ms to 188. f16 and bf16 are
- * gathered whatever they need: the convolution kernel adds up in that type; a small U-Net is off by
- * 0.05 then; the products add up in floats.
+ * instead of 40 and 5.92. i32, which ConvInteger adds up in, as floats: a MobileNetV2 that is
+ * quantized at run time went from 1,554 ms to 188. f16 and bf16 are gathered whatever they need:
+ * the convolution kernel adds up in that type; a small U-Net is off by 0.05 then; the products add
+ * up in floats.
  *
  * Symbolic sizes count with their upper bounds; bands of a symbolic number of rows are a loop
  * (window_rows.c): a ResNet-18 for 64 to 224 pixels went from 2 s to 60 ms. */
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/sink_biases.h"
 #include "passes/executorch/views.h"
-#include "passes/executorch/window_bands.h"
+#include "passes/executorch/window_rows.h"
 #include "passes/pass.h"
 
 enum {

@@ -12,11 +12,7 @@
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/window_rows.h"
 
-enum {
-  COUNT_MAX = 64,
-  BAND_PRODUCTS_MIN =
-      4000 /* in a band: 80 us as convolution (20 ns each), more than its calls cost */
-};
+enum { COUNT_MAX = 64 };
 
 /* What band `first`..`first + rows` reads of x. */
 typedef struct Rows {
@@ -60,6 +56,17 @@ static bool cuts_rows(const Graph *g, const Windows *w) {
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+BandBytes window_band_bytes(const Graph *g, const Windows *w, int64_t rows) {
+  const Geometry *y = &w->geometry;
+  uint64_t places =
+      (uint64_t)rows * (uint64_t)sym_upper(&g->syms, y->batch) * dtype_size(value_dtype(g, y->x));
+  for (uint32_t i = 1; i < y->spatial; i++)
+    places *= (uint64_t)sym_upper(&g->syms, y->size[i]);
+  uint64_t columns = places * (uint64_t)(y->in + y->bias_row) * (uint64_t)y->taps,
+           product = places * (uint64_t)w->out;
+  return (BandBytes){align_up(columns, PLAN_ALIGNMENT), align_up(product, PLAN_ALIGNMENT)};
+}
+
 /* The most bytes in use beside x and the result. Nothing overflows: windows_read has computed as
  * much for all rows. */
 static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
@@ -76,10 +83,10 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
     padded *= length + (uint64_t)(y->before[i] + y->after[i]);
     places *= (uint64_t)sym_upper(t, y->size[i]);
   }
+  const BandBytes bytes = window_band_bytes(g, w, bands.rows);
   uint64_t slice = cuts_rows(g, w) ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
   padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
-  uint64_t columns = align_up(sample * channels * (uint64_t)y->taps * places, PLAN_ALIGNMENT);
-  uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
+  uint64_t columns = bytes.columns, product = bytes.product;
   bool permuted = windows_are_permuted(y);
   uint64_t other = permuted ? most(slice, product) : slice; /* rows to come, or the other order */
   uint64_t need = most(most(slice + padded, padded + columns), product + most(columns, other));

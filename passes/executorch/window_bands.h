@@ -5,6 +5,11 @@
 
 #include "passes/executorch/windows.h"
 
+enum {
+  BAND_PRODUCTS_MIN =
+      4000 /* in a band: 80 us as convolution (20 ns each), more than its calls cost */
+};
+
 typedef struct Bands {
   uint32_t count; /* 0: there is no way */
   int64_t rows;   /* of the result, in all bands but the last */
@@ -17,13 +22,15 @@ typedef struct Bands {
  * none. */
 Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room);
 
-/* The same where the number of rows varies: a loop, which has the padded x in memory besides. Of
- * x, `freed` bytes are not needed any more once it is padded. */
-Bands window_rows(const Graph *g, const Windows *w, uint64_t room, uint64_t freed);
-
 /* Whether the result may be written over x, band after band: it has the same type, with no more
  * channels, and a band needs nothing above the band before it. */
 bool window_bands_fit_over_x(const Graph *g, const Windows *w);
+
+/* Planned bytes of the columns and of the product of a band of that many rows. */
+typedef struct BandBytes {
+  uint64_t columns, product;
+} BandBytes;
+BandBytes window_band_bytes(const Graph *g, const Windows *w, int64_t rows);
 
 /* The convolution's result; 0 after a failure. */
 ValueId window_bands_build(Builder *b, const Windows *w, Bands bands);

@@ -1,4 +1,4 @@
-/* Bands of a number of rows that varies: a loop. See window_bands.h.
+/* See window_rows.h.
  *
  *   p = constant_pad_nd(x)
  *   y = full
@@ -6,22 +6,15 @@
  *
  * All bands are of one size, so that the last begins where it ends with the result, and computes
  * some rows again. */
-#include "passes/executorch/liveness.h"
 #include "passes/executorch/window_rows.h"
+
+#include "passes/executorch/liveness.h"
 
 enum {
   ROWS_MAX = 64,
-  PRODUCTS_MIN = 4000, /* as of bands: 80 us as convolution, more than the calls of a band cost */
   BYTES_A_PRODUCT = 32 /* of the result, which slice_scatter copies to where it is: 20 bytes take
                           the time of a product on two CPUs */
 };
-
-static uint64_t lines(const Graph *g, const Geometry *y) {
-  uint64_t count = (uint64_t)sym_upper(&g->syms, y->batch);
-  for (uint32_t i = 1; i < y->spatial; i++)
-    count *= (uint64_t)sym_upper(&g->syms, y->size[i]);
-  return count * dtype_size(value_dtype(g, y->x));
-}
 
 /* Of the padded x; 0 where it needs no padding. Nothing overflows: windows_read has computed as
  * much for all rows. */
@@ -35,14 +28,12 @@ static uint64_t padded_bytes(const Graph *g, const Windows *w) {
   return w->pads ? align_up(bytes, PLAN_ALIGNMENT) : 0;
 }
 
-/* Columns and product of that many rows. */
+/* Besides, in a band of that many rows; where its order is another one, the product is there twice.
+ */
 static uint64_t band_bytes(const Graph *g, const Windows *w, uint64_t rows) {
-  const Geometry *y = &w->geometry;
-  uint64_t line = lines(g, y) * rows;
-  uint64_t columns =
-               align_up(line * (uint64_t)(y->in + y->bias_row) * (uint64_t)y->taps, PLAN_ALIGNMENT),
-           product = align_up(line * (uint64_t)w->out, PLAN_ALIGNMENT);
-  return product + (windows_are_permuted(y) && product > columns ? product : columns);
+  const BandBytes b = window_band_bytes(g, w, (int64_t)rows);
+  bool twice = windows_are_permuted(&w->geometry) && b.product > b.columns;
+  return b.product + (twice ? b.product : b.columns);
 }
 
 Bands window_rows(const Graph *g, const Windows *w, uint64_t room, uint64_t freed) {
@@ -55,7 +46,7 @@ Bands window_rows(const Graph *g, const Windows *w, uint64_t room, uint64_t free
   while (rows && padded + band_bytes(g, w, rows) > room + (w->pads ? freed : 0))
     rows--;
   if (!fits || !rows || rows == most ||
-      w->work / most * rows < PRODUCTS_MIN + result / BYTES_A_PRODUCT)
+      w->work / most * rows < BAND_PRODUCTS_MIN + result / BYTES_A_PRODUCT)
     return (Bands){0};
   return (Bands){
       .count = (uint32_t)((most + rows - 1) / rows), .rows = (int64_t)rows, .loop = true};

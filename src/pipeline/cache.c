@@ -344,8 +344,6 @@ const char *session_cache_fault(Session *s, const StrBuf *message) {
 
 Status session_cache_give_up(Session *s, const char *why) {
   s->cache.writable = false;
-  for (int i = 0; i < CACHE_SIDES; i++)
-    s->cache.sides[i].path = NULL;
   return not_kept(s, why);
 }
 

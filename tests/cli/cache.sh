@@ -132,13 +132,13 @@ rm -r cache
 "$ETC" $relu -q -o b.pte
 # What is no folder, and what the cache does not go with.
 u lower $data/relu.onnx --dim batch=2 --cache a.pte -o c.pte
-u lower $data/relu.onnx --dim batch=2 --cache missing/cache -o c.pte
-u lower $data/relu.onnx --dim batch=2 --cache cache/x/../y -o c.pte
+u lower $data/relu.onnx --dim batch=2 --cache missing/cache -o d.pte
+u lower $data/relu.onnx --dim batch=2 --cache cache/x/../y -o d.pte
 u lower $data/relu.onnx --dim batch=2 --cache '' -o c.pte
 for option in --artifacts=x --bundle=x --explain --time-passes --print-changed; do
   u $relu -o c.pte $option 2>&1 | head -2 | tail -1
 done
-ls x missing 2>/dev/null
+ls c.pte x missing 2>/dev/null
 # Many at once make one entry, whole.
 rm -r cache
 for i in 1 2 3 4 5 6 7 8; do

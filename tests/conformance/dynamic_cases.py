@@ -5,6 +5,17 @@ import numpy as np
 import dynamic_data
 from dynamic_case import RNG, Case, at_run, codes, floats, fractions, product_at_run, quantized, rows_at_run, weights
 
+
+def in_bands(name, dims, kernel, attributes, bias, sizes, least_n, least_m=1):
+    """A convolution whose result is needed three times, so that there is memory for its windows, but not for all at once."""
+    samples, channels, *image = dims.split(",")
+    more = f" b = {fractions(kernel[0])}" if bias else ""
+    return Case(name, f'float[{dims}] x', f'float[{samples},{3 * kernel[0]},{"p,q" if len(image) == 2 else "p"}] y',
+                f'a = {fractions(*kernel)}{more} r = Relu(x) c = Conv{attributes}(r, a{", b" if bias else ""}) y = Concat<axis = 1>(c, c, c)',
+                lambda n, m: [floats(int(samples), int(channels), *(n, m)[:len(image)])],
+                sizes=sizes, least_n=least_n, least_m=least_m, high=max(sizes[0]))
+
+
 CASES = [
     # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
     Case('attention', 'float[n,m,12] x', 'float[n,m,12] y',
@@ -544,21 +555,11 @@ CASES = [
          lambda n, m: [floats(n, m, 4)], sizes=((3, 5), (1, 1), (2, 8))),
     # Convolutions over a dynamic number of rows, whose windows do not fit in memory at once: a loop over bands of as many rows as there are at
     # least, of which the last begins where it ends with the image; pads, strides, dilations, groups, several samples, a bias in the product.
-    Case('bands of a dynamic number of rows', 'float[1,4,n,m] x', 'float[1,24,p,q] y', 'a = ' + fractions(8, 4, 3, 3) + ' b = ' + fractions(8)
-         + ' r = Relu(x) c = Conv<pads = [1,1,1,1]>(r, a, b) y = Concat<axis = 1>(c, c, c)', lambda n, m: [floats(1, 4, n, m)],
-         sizes=((40, 40), (7, 31), (23, 9)), least_n=7, least_m=3, high=40),
-    Case('rows one by one', 'float[1,4,n,m] x', 'float[1,48,p,q] y', 'a = ' + fractions(16, 4, 5, 3)
-         + ' r = Relu(x) c = Conv<pads = [2,0,1,1], strides = [2,1]>(r, a) y = Concat<axis = 1>(c, c, c)', lambda n, m: [floats(1, 4, n, m)],
-         sizes=((40, 40), (2, 5), (23, 9)), least_n=2, least_m=5, high=40),
-    Case('bands of several samples', 'float[2,8,n,m] x', 'float[2,48,p,q] y', 'a = ' + fractions(16, 4, 3, 3) + ' b = ' + fractions(16)
-         + ' r = Relu(x) c = Conv<group = 2, pads = [0,1,2,0], dilations = [2,1]>(r, a, b) y = Concat<axis = 1>(c, c, c)', lambda n, m: [floats(2, 8, n, m)],
-         sizes=((40, 40), (6, 12), (19, 33)), least_n=6, least_m=12, high=40),
-    Case('bands without padding', 'float[1,6,n,m] x', 'float[1,36,p,q] y', 'a = ' + fractions(12, 6, 3, 3)
-         + ' r = Relu(x) c = Conv(r, a) y = Concat<axis = 1>(c, c, c)', lambda n, m: [floats(1, 6, n, m)],
-         sizes=((36, 36), (9, 12), (19, 33)), least_n=9, least_m=12, high=36),
-    Case('bands of lines', 'float[2,16,n] x', 'float[2,72,p] y', 'a = ' + fractions(24, 16, 5) + ' b = ' + fractions(24)
-         + ' r = Relu(x) c = Conv<pads = [2,2]>(r, a, b) y = Concat<axis = 1>(c, c, c)', lambda n, m: [floats(2, 16, n)],
-         sizes=((200, 1), (40, 1), (77, 1)), least_n=40, high=200),
+    in_bands('bands of a dynamic number of rows', '1,4,n,m', (8, 4, 3, 3), '<pads = [1,1,1,1]>', True, ((40, 40), (7, 31), (23, 9)), 7, 3),
+    in_bands('rows one by one', '1,4,n,m', (16, 4, 5, 3), '<pads = [2,0,1,1], strides = [2,1]>', False, ((40, 40), (2, 5), (23, 9)), 2, 5),
+    in_bands('bands of several samples', '2,8,n,m', (16, 4, 3, 3), '<group = 2, pads = [0,1,2,0], dilations = [2,1]>', True, ((40, 40), (6, 12), (19, 33)), 6, 12),
+    in_bands('bands without padding', '1,6,n,m', (12, 6, 3, 3), '', False, ((36, 36), (9, 12), (19, 33)), 9, 12),
+    in_bands('bands of lines', '2,16,n', (24, 16, 5), '<pads = [2,2]>', True, ((200, 1), (40, 1), (77, 1)), 40),
     # Pools as maxima and sums of strided copies, over planes of a dynamic size: floors and ceilings, pads, dilations, divisors.
     Case('pools of planes of a dynamic size', 'float[1,8,n,m] x', ', '.join(f'float[1,8,n{c},m{c}] {c}' for c in 'abcdefg') + ', float[1,64,n,m] h',
          'a = MaxPool<kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]>(x) b = MaxPool<kernel_shape = [3,2], strides = [2,3], ceil_mode = 1>(x) '
