@@ -16,9 +16,7 @@
  * may need more, from a 64th to an eighth: a network with 128 to 128 channels at 160 x 160, which
  * fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and 25; MobileNetV2 30 ms and 5.99 MiB
  * instead of 40 and 5.92. i32, which ConvInteger adds up in, as floats: a MobileNetV2 that is
- * quantized at run time went from 1,554 ms to 188. f16 and bf16 are gathered whatever they need:
- * the convolution kernel adds up in that type; a small U-Net is off by 0.05 then; the products add
- * up in floats.
+ * quantized at run time went from 1,554 ms to 188.
  *
  * Symbolic sizes count with their upper bounds; bands of a symbolic number of rows are a loop
  * (window_rows.c): a ResNet-18 for 64 to 224 pixels went from 2 s to 60 ms. */
@@ -58,12 +56,6 @@ typedef struct Choice {
   uint64_t need;  /* bytes that are in use at one time anyway: the limit of bands */
 } Choice;
 
-/* f16 and bf16: sums of few terms are exact enough. */
-static bool loses_precision(const Graph *g, const Windows *w) {
-  const Geometry *y = &w->geometry;
-  return dtype_size(value_dtype(g, y->x)) == 2 && y->in / y->groups * y->taps > 16;
-}
-
 static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   Liveness apart;
   TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &c->live));
@@ -72,15 +64,6 @@ static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   c->limit = liveness_bound(&apart, PLAN_ALIGNMENT, scratch);
   c->limit = c->limit > c->need ? c->limit : c->need;
   return STATUS_OK;
-}
-
-/* Leaves those that precision wants. */
-static void leave_others(const Graph *g, Choice *c) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < c->count; i++)
-    if (loses_precision(g, &c->candidates[i].w))
-      c->candidates[kept++] = c->candidates[i];
-  c->count = kept;
 }
 
 /* Groups of several samples and transposed convolutions get no memory but what is needed anyway, as
@@ -148,17 +131,12 @@ static void choose(const Graph *g, Choice *c) {
     work += (double)a->w.work;
     if (!a->at_once)
       a->bands = find_bands(g, c, a);
-    if (!a->at_once && !a->bands.count) {
-      if (!loses_precision(g, &a->w))
-        continue;
-      a->at_once = true;
-    }
+    if (!a->at_once && !a->bands.count)
+      continue;
     gathered += (double)a->w.work;
     c->candidates[kept++] = *a;
   }
-  c->count = kept;
-  if (gathered < FEW && gathered * LEAST_SHARE < work)
-    leave_others(g, c);
+  c->count = gathered < FEW && gathered * LEAST_SHARE < work ? 0 : kept;
 }
 
 static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
@@ -197,7 +175,7 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
   ValueId x = node_value(g, i->node, 0);
   if (!windows_read(g, i->node, &i->w)) /* anew: x may be the result of one that was rewritten */
     return;
-  if (!i->at_once && !i->bands.count && !loses_precision(g, &i->w))
+  if (!i->at_once && !i->bands.count)
     return;
   windows_weights(b, &i->w);
   ValueId value;
