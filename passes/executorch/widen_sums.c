@@ -114,8 +114,8 @@ static Status choose(Graph *g, Arena *scratch, NodeId *nodes, uint32_t *count) {
     position++;
     if (!is_candidate(g, n))
       continue;
-    double needed = (double)use[position] - replaced(g, &live, n, position) +
-                    converted(g, n) * sizeof(float);
+    double needed =
+        (double)use[position] - replaced(g, &live, n, position) + converted(g, n) * sizeof(float);
     if (must_widen(g, n) || needed <= limit)
       nodes[(*count)++] = n;
   }

@@ -8,70 +8,21 @@
 #include "ops/quantized.h"
 #include "ir/match.h"
 #include "passes/pass.h"
-
-/* v without conversions to another type of integers. */
-static ValueId uncast(const Graph *g, ValueId v) {
-  for (NodeId n; (n = match_op(g, v, OP_TO_COPY));)
-    if (dtype_is_int(value_dtype(g, node_value(g, n, 0))))
-      v = node_value(g, n, 0);
-    else
-      break;
-  return v;
-}
+#include "passes/source/integer_weights.h"
 
 /* v = codes - zero of one quantization at run time. */
 static NodeId centred(const Graph *g, ValueId v) {
   NodeId sub = match_op(g, v, OP_SUB_TENSOR);
-  NodeId n = sub ? value_def(g, uncast(g, node_value(g, sub, 0))) : 0;
+  NodeId n = sub ? value_def(g, integer_uncast(g, node_value(g, sub, 0))) : 0;
   if (!is_quantize(g, n))
     return 0;
   Quantization q = quantization_of(g, n);
-  return q.dynamic && uncast(g, node_value(g, sub, 1)) == q.zeros ? n : 0;
+  return q.dynamic && integer_uncast(g, node_value(g, sub, 1)) == q.zeros ? n : 0;
 }
 
 /* --- weights --- */
 
-static bool int_at(const Graph *g, ValueId v, uint64_t i, int64_t *out) {
-  const uint8_t *data = value_constant(g, v)->data;
-  switch ((int)value_dtype(g, v)) {
-  case DTYPE_U8:
-    *out = data[i];
-    return true;
-  case DTYPE_I8:
-    *out = (int8_t)data[i];
-    return true;
-  case DTYPE_I32: {
-    int32_t number;
-    memcpy(&number, data + i * sizeof number, sizeof number);
-    *out = number;
-    return true;
-  }
-  default:
-    return false;
-  }
-}
-
-static uint64_t count_of(const Graph *g, ValueId v) {
-  return value_constant(g, v)->size / dtype_size(value_dtype(g, v));
-}
-
-/* The zero points of weights of that many elements: one, or one for each entry of the last dim. */
-static bool zero_fits(const Graph *g, ValueId zero, ValueId weights) {
-  uint32_t rank = value_rank(g, weights);
-  uint64_t count = count_of(g, zero);
-  return count == 1 ||
-         (rank && value_rank(g, zero) >= 1 && value_dim(g, weights, rank - 1) == (SymInt)count &&
-          value_dim(g, zero, value_rank(g, zero) - 1) == (SymInt)count);
-}
-
-/* Number i of weights less their zero points. */
-static bool weight_at(const Graph *g, ValueId codes, ValueId zero, uint64_t i, int64_t *out) {
-  int64_t from = 0;
-  if (!int_at(g, codes, i, out) || (zero && !int_at(g, zero, i % count_of(g, zero), &from)))
-    return false;
-  *out -= from;
-  return true;
-}
+enum { RUN = 4096 };
 
 /* What is subtracted from weights, besides their zero points, so that they fit i8: one number, or
  * one a column. */
@@ -82,66 +33,80 @@ typedef struct Shifts {
   bool any;
 } Shifts;
 
-static int64_t *shift_of(const Shifts *s, uint64_t i) { return &s->by[i / s->behind % s->count]; }
+/* Weights are visited in such runs: of one column each, or of one weight of each column. */
+static uint64_t run_of(const Shifts *s) {
+  return s->behind > 1 ? s->behind : s->count > 1 ? s->count : RUN;
+}
+
+static uint64_t column_of(const Shifts *s, uint64_t first, uint64_t i) {
+  return s->behind > 1 ? first / s->behind % s->count : s->count > 1 ? i : 0;
+}
 
 /* Chooses the shift of each column; false when the range of its weights exceeds 8 bits, or they
  * cannot be read. */
-static bool choose_shifts(Graph *g, ValueId codes, ValueId zero, Shifts *s) {
-  uint64_t count = count_of(g, codes);
-  int64_t *most = ARENA_ARRAY(&g->arena, int64_t, (size_t)s->count + 1), number;
+static bool choose_shifts(Graph *g, const IntegerWeights *w, Shifts *s) {
+  uint64_t run = run_of(s);
+  int64_t *most = ARENA_ARRAY(&g->arena, int64_t, (size_t)s->count + 1);
+  int32_t *numbers = ARENA_ARRAY(&g->arena, int32_t, (size_t)run);
   for (uint64_t c = 0; c < s->count; c++) {
     s->by[c] = INT64_MAX; /* the least weight, for now */
     most[c] = INT64_MIN;
   }
-  for (uint64_t i = 0; i < count; i++) {
-    uint64_t c = i / s->behind % s->count;
-    if (!weight_at(g, codes, zero, i, &number))
+  for (uint64_t first = 0; first < w->count; first += run) {
+    uint64_t count = min_u64(run, w->count - first);
+    if (!integer_weights_get(g, w, first, count, numbers))
       return false;
-    s->by[c] = min_i64(s->by[c], number);
-    most[c] = max_i64(most[c], number);
+    for (uint64_t i = 0; i < count; i++) {
+      uint64_t c = column_of(s, first, i);
+      s->by[c] = min_i64(s->by[c], numbers[i]);
+      most[c] = max_i64(most[c], numbers[i]);
+    }
   }
-  for (uint64_t c = 0; c < s->count && count; c++) {
+  for (uint64_t c = 0; c < s->count && w->count; c++) {
     int64_t least = s->by[c];
     if (most[c] - least > UINT8_MAX)
       return false;
     s->by[c] = least < INT8_MIN || most[c] > INT8_MAX ? least - INT8_MIN : 0;
     s->any = s->any || s->by[c];
   }
-  return count != 0;
+  return w->count != 0;
 }
 
 /* One shift for all weights where that does, else one a column. */
-static bool find_shifts(Graph *g, ValueId codes, ValueId zero, uint32_t axis, Shifts *s) {
-  uint64_t columns = (uint64_t)value_dim(g, codes, axis);
+static bool find_shifts(Graph *g, const IntegerWeights *w, uint32_t axis, Shifts *s) {
+  uint64_t columns = (uint64_t)value_dim(g, w->codes, axis);
   *s = (Shifts){.count = 1, .behind = 1};
   s->by = ARENA_ARRAY(&g->arena, int64_t, (size_t)columns + 1);
-  if (choose_shifts(g, codes, zero, s))
+  if (choose_shifts(g, w, s))
     return true;
   s->count = columns;
-  s->behind = (uint64_t)dims_count(value_type(g, codes)->dims, axis + 1, value_rank(g, codes));
-  return s->count && s->behind && choose_shifts(g, codes, zero, s);
+  s->behind =
+      (uint64_t)dims_count(value_type(g, w->codes)->dims, axis + 1, value_rank(g, w->codes));
+  return s->count && s->behind && choose_shifts(g, w, s);
 }
 
 /* Weights less their zero points and their shifts as i8; 0 when they do not fit. */
 static ValueId weight_codes(Builder *b, ValueId v, uint32_t axis, Shifts *shifts) {
   Graph *g = b->g;
-  NodeId sub = match_op(g, v, OP_SUB_TENSOR);
-  ValueId codes = uncast(g, sub ? node_value(g, sub, 0) : v),
-          zero = sub ? uncast(g, node_value(g, sub, 1)) : 0;
+  IntegerWeights read;
   *shifts = (Shifts){0};
-  if (!value_is_const(g, codes) || (zero && !value_is_const(g, zero)) ||
-      (zero && !zero_fits(g, zero, codes)))
+  if (!integer_weights_read(g, v, &read))
     return 0;
-  if (!zero && value_dtype(g, codes) == DTYPE_I8)
-    return codes;
-  if (!find_shifts(g, codes, zero, axis, shifts))
+  if (!read.zero && value_dtype(g, read.codes) == DTYPE_I8)
+    return read.codes;
+  if (!find_shifts(g, &read, axis, shifts))
     return 0;
-  uint64_t count = count_of(g, codes);
-  int64_t number;
-  int8_t *bytes = arena_alloc(&g->arena, count + 1);
-  for (uint64_t i = 0; i < count && weight_at(g, codes, zero, i, &number); i++)
-    bytes[i] = (int8_t)(number - *shift_of(shifts, i));
-  return build_const(b, DTYPE_I8, value_rank(g, codes), value_type(g, codes)->dims, bytes);
+  uint64_t run = run_of(shifts);
+  int8_t *bytes = arena_alloc(&g->arena, read.count + 1);
+  int32_t *numbers = ARENA_ARRAY(&g->arena, int32_t, (size_t)run);
+  for (uint64_t first = 0; first < read.count; first += run) {
+    uint64_t count = min_u64(run, read.count - first);
+    integer_weights_get(g, &read, first, count, numbers);
+    for (uint64_t i = 0; i < count; i++)
+      bytes[first + i] = (int8_t)(numbers[i] - shifts->by[column_of(shifts, first, i)]);
+  }
+  return build_const(b, DTYPE_I8, value_rank(g, read.codes), value_type(g, read.codes)->dims,
+                     bytes);
 }
 
 /* --- scales --- */
@@ -211,7 +176,7 @@ static ValueId ones_like(Builder *b, ValueId w, uint32_t columns, bool groups) {
 /* shift * scale of each column, with that many dims of 1 behind. */
 static ValueId column_shifts(Builder *b, const Shifts *s, const Quantization *q,
                              uint32_t from_end) {
-  uint64_t scales = q->scales ? count_of(b->g, q->scales) : 1,
+  uint64_t scales = q->scales ? value_constant(b->g, q->scales)->size / sizeof(float) : 1,
            count = scales > s->count ? scales : s->count;
   float *shifts = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
   int64_t dims[MAX_RANK] = {(int64_t)count};
