@@ -150,8 +150,7 @@ bool windows_read(Graph *g, NodeId n, Windows *w) {
     y->places = sym_mul(&g->syms, y->places, y->size[i]);
     w->pads |= y->before[i] > 0 || y->after[i] > 0;
   }
-  if (sym_lower(&g->syms, y->batch) < 1 || y->in < 1 || w->out < 1 || y->taps < 1 ||
-      sym_lower(&g->syms, y->places) < 1)
+  if (y->in < 1 || w->out < 1 || y->taps < 1)
     return false;
   y->direct = is_direct(g, w);
   y->bias_row = wants_bias_row(g, w);

@@ -553,8 +553,8 @@ CASES = [
          't = ReduceMax<keepdims = 0>(x, o) k = Clip(r, , f) v, i = TopK(t, k) d = Unsqueeze(v, o) w = Concat<axis = 0>(s, k, o) '
          'c = Expand(d, w) g = Concat<axis = 0>(s, k, h) y = Reshape(c, g) q = Clip(r, e, f) p = Concat<axis = 0>(q, j) u = Expand(a, p) z = Neg(u)',
          lambda n, m: [floats(n, m, 4)], sizes=((3, 5), (1, 1), (2, 8))),
-    # Convolutions over a dynamic number of rows, whose windows do not fit in memory at once: a loop over bands of as many rows as there are at
-    # least, of which the last begins where it ends with the image; pads, strides, dilations, groups, several samples, a bias in the product.
+    # Convolutions over a dynamic number of rows, whose windows do not fit in memory at once: a loop over bands of rows, of which the
+    # last begins where it ends with the image; pads, strides, dilations, groups, several samples, a bias in the product.
     in_bands('bands of a dynamic number of rows', '1,4,n,m', (8, 4, 3, 3), '<pads = [1,1,1,1]>', True, ((40, 40), (7, 31), (23, 9)), 7, 3),
     in_bands('rows one by one', '1,4,n,m', (16, 4, 5, 3), '<pads = [2,0,1,1], strides = [2,1]>', False, ((40, 40), (2, 5), (23, 9)), 2, 5),
     in_bands('bands of several samples', '2,8,n,m', (16, 4, 3, 3), '<group = 2, pads = [0,1,2,0], dilations = [2,1]>', True, ((40, 40), (6, 12), (19, 33)), 6, 12),
@@ -577,4 +577,15 @@ CASES = [
     Case('transposed convolutions in bands of rows', 'float[2,8,n,m] x', 'float[2,24,p,q] y', 'w = ' + fractions(8, 12, 4, 4) + ' v = ' + fractions(12)
          + ' c = ConvTranspose<strides = [2,2], pads = [1,1,1,1]>(x, w, v) y = Concat<axis = 1>(c, c)', lambda n, m: [floats(2, 8, n, m)],
          sizes=((24, 24), (3, 5), (17, 8)), least_n=3, least_m=5, high=24),
+    # Images with fewer rows than a band, and a number of rows or places that the data decide.
+    in_bands('fewer rows than a band', '1,4,n,m', (8, 4, 3, 3), '<pads = [1,1,1,1]>', False, ((40, 40), (1, 2), (3, 9)), 1, 2),
+    in_bands('fewer places than a band', '1,8,n', (16, 8, 3), '<pads = [1,1]>', True, ((300, 1), (1, 1), (17, 1)), 1),
+    Case('rows that the data decide', 'float[1,4,n,m] x, bool[n] c', 'float[1,24,p,q] y',
+         f'a = {fractions(8, 4, 3, 3)} b = {fractions(8)} k = Compress<axis = 2>(x, c) d = Conv<pads = [1,1,1,1]>(k, a, b) y = Concat<axis = 1>(d, d, d)',
+         lambda n, m: [floats(1, 4, n, m), np.arange(n) % 3 < 2], sizes=((40, 40), (1, 2), (7, 9)), least_m=2, high=40),
+    Case('places and samples that the data decide', 'float[n,6,m] x, bool[m] c, bool[n] d', 'float[1,6,p] y, float[r,6,m] z',
+         f'a = {fractions(6, 1, 5)} b = {fractions(6, 6, 3)} e = Constant<value_ints = [0]>() f = Constant<value_ints = [1]>() '
+         's = Slice(x, e, f, e) k = Compress<axis = 2>(s, c) y = Conv<group = 6, pads = [2,2]>(k, a) '
+         't = Compress<axis = 0>(x, d) z = Conv<pads = [1,1]>(t, b)',
+         lambda n, m: [floats(n, 6, m), np.arange(m) % 3 < 2, np.arange(n) % 2 < 1], sizes=((8, 40), (1, 1), (3, 9)), high=40),
 ]
