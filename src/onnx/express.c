@@ -275,6 +275,39 @@ static const char *name_at(char *const *names, size_t count, uint32_t i) {
   return i < count && names[i] ? names[i] : "";
 }
 
+enum { NODES_MAX = 64, NUMBERS_MAX = 16 };
+
+/* Whether v is computed from no other input than *source, which is set to the first one. */
+static bool from_one_input(const Graph *g, ValueId v, uint32_t *nodes_left, ValueId *source) {
+  NodeId n = value_def(g, v);
+  if (value_is_const(g, v))
+    return true;
+  if (!n) {
+    bool first = !*source && value_cget(g, v)->kind == VALUE_INPUT;
+    *source = first ? v : *source;
+    return *source == v;
+  }
+  if (!*nodes_left)
+    return false;
+  --*nodes_left;
+  FOR_OPERANDS(g, n, operand, {
+    if (operand && !from_one_input(g, operand, nodes_left, source))
+      return false;
+  })
+  return true;
+}
+
+/* The input of the model that v is computed from, if it is only one, of a few numbers that one can
+ * give; else 0. */
+static ValueId input_behind(const Graph *g, ValueId v) {
+  uint32_t nodes_left = NODES_MAX;
+  ValueId source = 0;
+  if (!v || !from_one_input(g, v, &nodes_left, &source) || !source)
+    return 0;
+  const Type *t = value_type(g, source);
+  return type_is_static(t) && dims_count(t->dims, 0, t->rank) <= NUMBERS_MAX ? source : 0;
+}
+
 ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
   if (!import_ok(im))
     return 0;
@@ -282,10 +315,7 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
     im->state->sizes->stopped = true;
   const char *name = name_at(im->node->input, im->node->n_input, input);
   const char *output = name_at(im->node->output, im->node->n_output, 0);
-  bool given = false;
-  ValueId v = in(im, input);
-  for (uint32_t i = 0; i < im->g->input_count; i++)
-    given |= v && im->g->inputs[i] == v;
+  ValueId v = in(im, input), source = input_behind(im->g, v);
   if (v && value_is_const(im->g, v) && !dtype_is_int(ex_dtype(im, v)))
     return import_fail(im, DIAG_INPUT_TYPE, "%s (input '%s') is %s, integers are wanted", what,
                        name, dtype_name(ex_dtype(im, v)));
@@ -297,10 +327,12 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
                                      "declares no fixed size",
                                      what, name, output);
   const char *hint =
-      given ? arena_printf(&im->scratch, "give it when lowering: --value %s=VALUE",
-                           shell_word(&im->scratch, sv_from(name)))
-            : "make it a constant, or run ONNX shape inference so that the output's shape is "
-              "declared";
+      source ? arena_printf(&im->scratch, "give %s when lowering: --value %s=VALUE",
+                            source == v ? "it" : "the input that it depends on",
+                            shell_word(&im->scratch, intern_get(&im->ctx->names,
+                                                                value_cget(im->g, source)->name)))
+             : "make it a constant, or run ONNX shape inference so that the output's shape is "
+               "declared";
   return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
 }
 
