@@ -151,14 +151,18 @@ static bool parts_are_exact(const Graph *g, Arena *scratch, const Product *p, in
   return true;
 }
 
-/* The fewest parts whose sums are exact; 0: too many. */
+/* Some parts whose sums are exact, as few as there can be if all terms are alike; 0: too many. */
 static int64_t exact_parts(const Graph *g, Arena *scratch, const Product *p) {
   int64_t most = p->convolves && node_int(g, p->node, 8) != 1 ? 1 : min_i64(PARTS_MAX, p->terms);
-  double worst =
-      magnitude(p->x) * magnitude(p->w) * (double)p->terms * (double)(p->convolves ? p->inner : 1);
-  if (worst < EXACT)
+  double one = magnitude(p->x) * magnitude(p->w),
+         sum = one * (double)p->terms * (double)(p->convolves ? p->inner : 1);
+  if (sum >= EXACT && one < EXACT)
+    sum = magnitude(p->x) * largest_sum(g, scratch, p, 0, (uint64_t)p->terms);
+  if (sum < EXACT)
     return 1;
-  for (int64_t parts = 1; parts <= most; parts++)
+  if (!(sum / EXACT < PARTS_MAX))
+    return 0;
+  for (int64_t parts = (int64_t)(sum / EXACT) + 1; parts <= most; parts++)
     if (parts_are_exact(g, scratch, p, parts))
       return parts;
   return 0;
@@ -247,7 +251,7 @@ static ValueId rewrite(Builder *b, NodeId n) {
           sum = 0;
   for (int64_t i = 0; i < parts && b->status == STATUS_OK; i++) {
     ValueId y = build_part(b, &p, x, w, parts, i);
-    if (parts == 1)
+    if (parts == 1 && y)
       replace_conversions(g, n, y);
     y = build_cast(b, y, DTYPE_I32);
     sum = sum ? build_binary(b, OP_ADD_TENSOR, sum, y) : y;
