@@ -13,10 +13,11 @@
  * products, and little work, nothing is gathered. Those that do not fit are gathered in bands of
  * rows (window_bands.c), as many as it takes to need no more memory than the rest does: a U-Net of
  * 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be computed, they
- * may need more, from a 64th to an eighth: a network with 128 to 128 channels at 160 x 160, which
- * fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and 25; MobileNetV2 30 ms and 5.99 MiB
- * instead of 40 and 5.92. i32, which ConvInteger adds up in, as floats: a MobileNetV2 that is
- * quantized at run time went from 1,554 ms to 188.
+ * may need more, from a 64th to an eighth, or a fourth where it is very much: a network with 128 to
+ * 128 channels at 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and
+ * 25; an SSD 0.5 ms and 120 KiB instead of 5.8 and 112; a pose network 0.8 ms and 187 KiB instead
+ * of 15 and 160. i32, which ConvInteger adds up in, is gathered as well, where float_products.c
+ * left it.
  *
  * Symbolic sizes count with their upper bounds; bands of a symbolic number of rows are a loop
  * (window_rows.c): a ResNet-18 for 64 to 224 pixels went from 2 s to 60 ms. */
@@ -30,12 +31,15 @@ enum {
   PRODUCTS_MIN = 1000, /* products, 20 us as convolution: more than the calls cost */
   LEAST_SHARE = 10,    /* one of so many products must be in what is gathered, */
   FEW = 1 << 20,       /* or so many, 20 ms */
-  MUCH = 1 << 21,      /* 7 to 40 ms */
-  NEAR = 8,            /* convolutions between two that share columns */
+  MUCH = 1 << 19,      /* 2 to 10 ms */
+  VERY_MUCH = 1 << 21,
+  NEAR = 8,  /* convolutions between two that share columns */
   SPARE = 8, /* the part of the free memory that bands leave if they can: tensors of several
                 sizes leave gaps */
-  MORE = 8, /* the part of all memory that bands of much work take on top if they fit nowhere, at */
-  LEAST_MORE = 64 /* most and at least */
+  /* The part of all memory that bands of much work take on top if they fit nowhere: at least, */
+  LEAST_MORE = 64,
+  MORE = 8,     /* at most, */
+  MUCH_MORE = 4 /* and at most for very much work. */
 };
 
 typedef struct Candidate {
@@ -109,7 +113,8 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
   Bands bands = fit(g, i, room - room / SPARE, dies);
   if (!bands.count)
     bands = fit(g, i, room, dies);
-  for (uint32_t more = LEAST_MORE; more >= MORE && !bands.count && i->w.work >= MUCH; more /= 2)
+  uint32_t most = i->w.work >= VERY_MUCH ? MUCH_MORE : MORE;
+  for (uint32_t more = LEAST_MORE; more >= most && !bands.count && i->w.work >= MUCH; more /= 2)
     bands = fit(g, i, room + c->need / more, dies);
   return bands;
 }
