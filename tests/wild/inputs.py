@@ -10,7 +10,7 @@ import numpy as np
 
 RATE = 16000
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(int64)": np.int64,
-         "tensor(int32)": np.int32, "tensor(bool)": np.bool_, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
+         "tensor(int32)": np.int32, "tensor(int16)": np.int16, "tensor(bool)": np.bool_, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
 
 
 def voice(rng, shape, scale=0.3):

@@ -42,7 +42,7 @@ def download_command(row, folder):
         return ["npm", "pack", "--silent", "--fetch-retries=1", f"{row['package']}@{row['version']}", "--pack-destination", folder]
     platforms = [x for p in PLATFORMS for x in ("--platform", p)]
     return [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--retries", "1", "--no-deps",
-            "--only-binary", ":all:", "--python-version", PYTHON, *platforms, "-d", folder, f"{row['package']}=={row['version']}"]
+            "--only-binary", ":all:", "--ignore-requires-python", "--python-version", PYTHON, *platforms, "-d", folder, f"{row['package']}=={row['version']}"]
 
 
 def fetch(row, folder, timeout):

@@ -13,7 +13,7 @@ Trained models that packages of PyPI and npm carry, lowered by `etc`, run on the
 ONNX Runtime computes from the `.onnx`. Written by `tests/wild/wild.py --write`, whose tables name each package with its version and
 SHA-256; nothing of the packages is in this repository.
 
-**portable**, **xnnpack**: `ok`, or what went wrong; `-`: not run (portable kernels need minutes for some). **largest error / allowed**: of the element, on both backends, that uses most of its
+**portable**, **xnnpack**: `ok`, or what went wrong; `-`: not run. **largest error / allowed**: of the element, on both backends, that uses most of its
 allowance of atol + rtol x |expected|: rtol 1e-3, atol the largest of 1e-4, 1e-5 of the output's largest element and 3 x ONNX Runtime's own
 movement, 2e-2 each for float16 models. **ONNX Runtime's own**: how far that output moves there when the optimiser is turned off or the
 inputs move by 1e-6 of their largest element (the float weights, where all inputs are ids). Integers must be equal. **CPU ms**: one call, median of up to 9, CPU time on one thread
