@@ -15,7 +15,6 @@
 enum {
   EXACT = 1 << 24, /* f32 has a significand of 24 bits */
   PARTS_MAX = 64,
-  RUN = 1024,   /* weights that are read at once */
   DEPTH_MAX = 8 /* of nodes that an operand is followed through */
 };
 
@@ -40,9 +39,9 @@ static bool interval_of_dtype(DType t, Interval *r) {
 
 static bool interval_of_weights(const Graph *g, const IntegerWeights *w, Interval *r) {
   *r = (Interval){0, 0};
-  int32_t numbers[RUN];
-  for (uint64_t first = 0; first < w->count; first += RUN) {
-    uint64_t count = min_u64(RUN, w->count - first);
+  int32_t numbers[INTEGER_RUN];
+  for (uint64_t first = 0; first < w->count; first += INTEGER_RUN) {
+    uint64_t count = min_u64(INTEGER_RUN, w->count - first);
     if (!integer_weights_get(g, w, first, count, numbers))
       return false;
     for (uint64_t i = 0; i < count; i++) {
@@ -111,9 +110,9 @@ typedef struct Product {
 
 /* Adds |w| of the row of `inner` weights from `first` on, to one sum or to one for each. */
 static void add_row(const Graph *g, const Product *p, uint64_t first, int64_t *sums) {
-  int32_t numbers[RUN];
-  for (uint64_t at = 0; at < p->inner; at += RUN) {
-    uint64_t count = min_u64(RUN, p->inner - at);
+  int32_t numbers[INTEGER_RUN];
+  for (uint64_t at = 0; at < p->inner; at += INTEGER_RUN) {
+    uint64_t count = min_u64(INTEGER_RUN, p->inner - at);
     integer_weights_get(g, &p->weights, first + at, count, numbers);
     for (uint64_t i = 0; i < count; i++)
       sums[p->convolves ? 0 : at + i] += numbers[i] < 0 ? -(int64_t)numbers[i] : numbers[i];

@@ -4,8 +4,6 @@
 
 #include "ir/match.h"
 
-enum { RUN = 1024 }; /* zero points that are read at once */
-
 ValueId integer_uncast(const Graph *g, ValueId v) {
   for (NodeId n; (n = match_op(g, v, OP_TO_COPY));)
     if (dtype_is_int(value_dtype(g, node_value(g, n, 0))))
@@ -59,13 +57,13 @@ bool integer_weights_read(const Graph *g, ValueId v, IntegerWeights *w) {
 
 bool integer_weights_get(const Graph *g, const IntegerWeights *w, uint64_t first, uint64_t count,
                          int32_t *out) {
-  int32_t zeros[RUN];
+  int32_t zeros[INTEGER_RUN];
   uint64_t columns = w->zero ? count_of(g, w->zero) : 0;
   bool fits = true;
   read_ints(g, w->codes, first, count, out);
   for (uint64_t i = 0, run; i < count && columns; i += run) {
     uint64_t column = columns > 1 ? (first + i) % columns : 0;
-    run = min_u64(min_u64(count - i, RUN), columns > 1 ? columns - column : RUN);
+    run = min_u64(min_u64(count - i, INTEGER_RUN), columns > 1 ? columns - column : INTEGER_RUN);
     read_ints(g, w->zero, column, columns > 1 ? run : 1, zeros);
     for (uint64_t k = 0; k < run; k++) {
       int64_t number = (int64_t)out[i + k] - zeros[columns > 1 ? k : 0];

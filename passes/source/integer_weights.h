@@ -4,6 +4,8 @@
 
 #include "ir/builder.h"
 
+enum { INTEGER_RUN = 1024 }; /* weights that are read at once */
+
 /* v without conversions to another type of integers. */
 ValueId integer_uncast(const Graph *g, ValueId v);
 

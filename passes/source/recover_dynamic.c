@@ -22,8 +22,6 @@ static NodeId centred(const Graph *g, ValueId v) {
 
 /* --- weights --- */
 
-enum { RUN = 4096 };
-
 /* What is subtracted from weights, besides their zero points, so that they fit i8: one number, or
  * one a column. */
 typedef struct Shifts {
@@ -35,7 +33,7 @@ typedef struct Shifts {
 
 /* Weights are visited in such runs: of one column each, or of one weight of each column. */
 static uint64_t run_of(const Shifts *s) {
-  return s->behind > 1 ? s->behind : s->count > 1 ? s->count : RUN;
+  return s->behind > 1 ? s->behind : s->count > 1 ? s->count : INTEGER_RUN;
 }
 
 static uint64_t column_of(const Shifts *s, uint64_t first, uint64_t i) {
