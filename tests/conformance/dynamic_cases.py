@@ -588,4 +588,8 @@ CASES = [
          's = Slice(x, e, f, e) k = Compress<axis = 2>(s, c) y = Conv<group = 6, pads = [2,2]>(k, a) '
          't = Compress<axis = 0>(x, d) z = Conv<pads = [1,1]>(t, b)',
          lambda n, m: [floats(n, 6, m), np.arange(m) % 3 < 2, np.arange(n) % 2 < 1], sizes=((8, 40), (1, 1), (3, 9)), high=40),
+    # SAME has as many windows with ceil_mode as without.
+    Case('SAME with ceil_mode', 'float[2,3,n,m] x', 'float[2,3,a,b] y, float[2,3,c,d] z',
+         'y = MaxPool<kernel_shape = [2,2], strides = [2,2], auto_pad = "SAME_UPPER", ceil_mode = 1>(x) '
+         'z = AveragePool<kernel_shape = [3,3], strides = [2,2], auto_pad = "SAME_LOWER", ceil_mode = 1>(x)', lambda n, m: [floats(2, 3, n, m)]),
 ]

@@ -66,14 +66,16 @@ static bool is_pad(SymInt pad) { return !sym_is_const(pad) || (pad >= 0 && pad <
 
 static void read_pads(Import *im, ValueId x, Window *w) {
   AutoPad pad = attr_auto_pad(im);
+  bool same = pad == PAD_SAME_UPPER || pad == PAD_SAME_LOWER;
   Ints pads;
   bool given = attr_ints(im, "pads", &pads);
   if (pad == PAD_EXPLICIT && given && pads.count != 2 * w->rank)
     import_fail(im, DIAG_ATTR_VALUE, "'pads' has %u entries for %u spatial dimensions", pads.count,
                 w->rank);
+  w->ceil = w->ceil && !same; /* as many outputs either way */
   for (uint32_t i = 0; i < w->rank && import_ok(im); i++) {
     w->begin[i] = w->end[i] = 0;
-    if (pad == PAD_SAME_UPPER || pad == PAD_SAME_LOWER)
+    if (same)
       same_pads(im, ex_dim(im, x, 2 + i), pad, w, i);
     else if (pad == PAD_EXPLICIT && given) {
       w->begin[i] = pads.at[i];
