@@ -51,7 +51,7 @@ double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
   }
   double gathered = node_cget(g, n)->op == OP_CONVOLUTION ? windows(g, n) : 0,
          element = rates[work].element;
-  if (dtype_in(value_dtype(g, node_result(g, n, 0)), DT(F16) | DT(BF16)))
+  if (dtype_is_half(value_dtype(g, node_result(g, n, 0))))
     element += rates[work].half;
   return rates[work].call + count * element + gathered * TAP;
 }

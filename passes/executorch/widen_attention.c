@@ -10,10 +10,6 @@
 
 enum { VIEWS_MAX = 4 };
 
-static bool is_half(const Graph *g, ValueId v) {
-  return value_dtype(g, v) == DTYPE_F16 || value_dtype(g, v) == DTYPE_BF16;
-}
-
 /* The softmax that v is a view of, 0 for anything else; views[0] is the last of *count views. */
 static NodeId softmax_behind(const Graph *g, ValueId v, ValueId *views, uint32_t *count) {
   for (*count = 0;; views[(*count)++] = v, v = node_value(g, value_def(g, v), 0)) {
@@ -31,7 +27,9 @@ static ValueId rewrite(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId result = node_result(g, n, 0), views[VIEWS_MAX];
   uint32_t count;
-  NodeId softmax = is_half(g, result) ? softmax_behind(g, node_value(g, n, 0), views, &count) : 0;
+  NodeId softmax = dtype_is_half(value_dtype(g, result))
+                       ? softmax_behind(g, node_value(g, n, 0), views, &count)
+                       : 0;
   if (!softmax)
     return 0;
   ValueId x = build_cast(b, node_value(g, softmax, 0), DTYPE_F32);

@@ -6,6 +6,7 @@
  * in f32, but take 1.6 ns for each product of two numbers, those of f32 (OpenBLAS) a twentieth:
  * they are converted where that is faster and where arena and constants together stay below what
  * they would be if all of the model were f32. */
+#include "ops/work.h"
 #include "passes/executorch/liveness.h"
 #include "passes/pass.h"
 
@@ -14,10 +15,6 @@ enum {
   CONVERSION = 2,     /* products of f16 in the time in which an element is converted */
   PRODUCTS_MIN = 4000 /* 6 us, the calls */
 };
-
-static bool is_half(const Graph *g, ValueId v) {
-  return value_dtype(g, v) == DTYPE_F16 || value_dtype(g, v) == DTYPE_BF16;
-}
 
 static double elements(const Graph *g, ValueId v) {
   return (double)type_bytes_upper(g, value_type(g, v)) / sizeof(uint16_t);
@@ -33,11 +30,8 @@ static double converted(const Graph *g, NodeId n) {
 /* Whether n is a product that is faster in f32. */
 static bool gains(const Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
-  if (op != OP_MM && op != OP_ADDMM && op != OP_BMM && op != OP_LINEAR)
-    return false;
-  const Type *x = value_type(g, node_value(g, n, op == OP_ADDMM ? 1 : 0));
-  double terms = (double)sym_upper(&g->syms, x->dims[x->rank - 1]);
-  return elements(g, node_result(g, n, 0)) * terms >= CONVERSION * converted(g, n) + PRODUCTS_MIN;
+  return (op == OP_MM || op == OP_ADDMM || op == OP_BMM || op == OP_LINEAR) &&
+         (double)node_work(g, n) >= CONVERSION * converted(g, n) + PRODUCTS_MIN;
 }
 
 static bool must_widen(const Graph *g, NodeId n) {
@@ -68,7 +62,7 @@ static Status widen(Builder *b, NodeId n) {
 }
 
 static bool is_candidate(const Graph *g, NodeId n) {
-  return (must_widen(g, n) || gains(g, n)) && is_half(g, node_result(g, n, 0));
+  return (must_widen(g, n) || gains(g, n)) && dtype_is_half(value_dtype(g, node_result(g, n, 0)));
 }
 
 static bool has_candidates(const Graph *g) {
@@ -97,7 +91,7 @@ static double replaced(const Graph *g, const Liveness *live, NodeId n, uint32_t 
 static double constants_of_halves(const Graph *g) {
   double sum = 0;
   for (ValueId v = 1; v < g->value_count; v++)
-    if (value_is_const(g, v) && value_cget(g, v)->use_count && is_half(g, v))
+    if (value_is_const(g, v) && value_cget(g, v)->use_count && dtype_is_half(value_dtype(g, v)))
       sum += (double)value_lazy_constant(g, v)->size;
   return sum;
 }

@@ -42,6 +42,7 @@ typedef uint32_t DTypeSet;
 static inline DTypeSet dtype_bit(DType t) { return (DTypeSet)1 << t; }
 static inline bool dtype_in(DType t, DTypeSet set) { return (set >> t & 1) != 0; }
 static inline bool dtype_is_float(DType t) { return dtype_in(t, DTS_FLOAT); }
+static inline bool dtype_is_half(DType t) { return dtype_in(t, DT(F16) | DT(BF16)); }
 static inline bool dtype_is_int(DType t) { return dtype_in(t, DTS_INT | DTS_UNSIGNED); }
 static inline bool dtype_is_unsigned(DType t) { return dtype_in(t, DTS_UNSIGNED | DT(U8)); }
 

@@ -52,7 +52,7 @@ ValueId ex_cast(Import *im, ValueId x, DType to) { return build_cast(&im->b, x, 
 
 ValueId ex_widen(Import *im, ValueId x) {
   DType dtype = ex_dtype(im, x);
-  return ex_cast(im, x, dtype_in(dtype, DT(F16) | DT(BF16)) ? DTYPE_F32 : dtype);
+  return ex_cast(im, x, dtype_is_half(dtype) ? DTYPE_F32 : dtype);
 }
 
 ValueId ex_matmul(Import *im, ValueId x, ValueId y) {
