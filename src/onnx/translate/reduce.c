@@ -35,14 +35,6 @@ static Dims reduced_shape(const Reduction *r, uint32_t set) {
   return s;
 }
 
-static ArgIn axes_arg(uint32_t set, int64_t *axes) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < MAX_RANK; i++)
-    if (set >> i & 1)
-      axes[count++] = i;
-  return A_INTS(axes, count);
-}
-
 /* The greatest or least number of all: what an extreme of no elements is. */
 static ValueId extreme_of_none(Import *im, OpId op, DType dtype) {
   bool most = op == OP_AMIN;
@@ -77,12 +69,15 @@ static ValueId never_empty(Import *im, OpId op, ValueId x, uint32_t set) {
 /* One kernel over the axes of the set; x itself when there is nothing to reduce. */
 static ValueId over(Import *im, OpId op, ValueId x, uint32_t set, bool keep) {
   int64_t axes[MAX_RANK];
-  if (!import_ok(im) || set == 0)
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < MAX_RANK; i++)
+    if (set >> i & 1)
+      axes[count++] = i;
+  if (!import_ok(im) || count == 0)
     return x;
-  ArgIn list = axes_arg(set, axes);
   if (op == OP_AMAX || op == OP_AMIN)
-    return build(&im->b, op, A_VAL(never_empty(im, op, x, set)), list, A_BOOL(keep));
-  return build(&im->b, op, A_VAL(x), list, A_BOOL(keep), A_DTYPE(ex_dtype(im, x)));
+    x = never_empty(im, op, x, set);
+  return ex_reduce(im, op, x, axes, count, keep);
 }
 
 static ValueId product(Import *im, const Reduction *r, uint32_t set) {
