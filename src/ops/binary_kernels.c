@@ -19,6 +19,9 @@ BINARY(rsub, b - (float)job->f[0] * a, b - job->f[0] * a, U(b) - U(job->i[0]) * 
 BINARY(times, a *b, a *b, U(a) * U(b))
 EW_DEFINE2(div_f32, float, float, a / b)
 EW_DEFINE2(div_f64, double, double, a / b)
+/* As the runtime's optimized kernel divides by one element (kernels/optimized/cpu/op_div.cpp). */
+EW_DEFINE2(times_reciprocal_f32, float, float, a *(1 / b))
+EW_DEFINE2(times_reciprocal_f64, double, double, a *(1 / b))
 EW_DEFINE2(atan2_f32, float, float, atan2f(a, b))
 EW_DEFINE2(atan2_f64, double, double, atan2(a, b))
 EW_DEFINE2(pow_f32, float, float, powf(a, b))
@@ -106,6 +109,8 @@ static const EwRow ARITH_ROWS[] = {
 static const EwRow TRUNC_ROW = {OP_DIV_TENSOR_MODE, div_trunc_f32, div_trunc_f64, div_trunc_i64};
 static const EwRow FLOOR_ROW = {OP_DIV_TENSOR_MODE, floor_divide_f32, floor_divide_f64,
                                 floor_divide_i64};
+static const EwRow RECIPROCAL_ROW = {OP_DIV_TENSOR, times_reciprocal_f32, times_reciprocal_f64,
+                                     NULL};
 static const EwRow PLAIN_ROW = {OP_DIV_TENSOR_MODE, div_f32, div_f64, NULL};
 
 /* Dtype that arguments 0 and 1 (tensors or Scalars) are brought to. */
@@ -137,6 +142,13 @@ static Status run2(Kernel *k, EwJob *job, EwType type) {
   return ew_run(job) ? STATUS_OK : kernel_error(k, "integer division by zero");
 }
 
+static bool divides_by_reciprocal(const Kernel *k) {
+  const Tensor *a = kernel_tensor(k, 0), *b = kernel_tensor(k, 1);
+  return k->as_runtime && k->op == OP_DIV_TENSOR && a->dtype == b->dtype &&
+         dtype_is_float(a->dtype) && dtype_size(a->dtype) > 2 && tensor_numel(a) != 1 &&
+         tensor_numel(b) == 1;
+}
+
 static EwFn *arith_fn(const Kernel *k, EwType type) {
   const EwRow *row = NULL;
   if (k->op == OP_DIV_TENSOR_MODE || k->op == OP_DIV_SCALAR_MODE) {
@@ -146,6 +158,8 @@ static EwFn *arith_fn(const Kernel *k, EwType type) {
                                      : &PLAIN_ROW;
     return ew_find(row, 1, row->op, type);
   }
+  if (divides_by_reciprocal(k))
+    return ew_find(&RECIPROCAL_ROW, 1, k->op, type);
   return ew_find(ARITH_ROWS, COUNT_OF(ARITH_ROWS), k->op, type);
 }
 

@@ -592,4 +592,10 @@ CASES = [
     Case('SAME with ceil_mode', 'float[2,3,n,m] x', 'float[2,3,a,b] y, float[2,3,c,d] z',
          'y = MaxPool<kernel_shape = [2,2], strides = [2,2], auto_pad = "SAME_UPPER", ceil_mode = 1>(x) '
          'z = AveragePool<kernel_shape = [3,3], strides = [2,2], auto_pad = "SAME_LOWER", ceil_mode = 1>(x)', lambda n, m: [floats(2, 3, n, m)]),
+    # Quotients by one number that are rounded: to the last bit, not by the reciprocal (41 / 41 would be 0).
+    Case('pixels of run-time scales', 'float[1,1,n,m] x', 'float[1,1,255,24] y, float[1,1,n,m] z, bool[1,1,n,m] w',
+         'k = Constant<value_ints = [1,1,255,24]>() y = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(x, , , k) '
+         'c = Constant<value = float {41}>() q = Div(x, c) z = Floor(q) d = Constant<value = float {1}>() p = Shape<start = 2>(x) s = ReduceMin<keepdims = 0>(p) '
+         'f = Cast<to = 1>(s) r = Div(x, f) w = Less(r, d)',
+         lambda n, m: [np.arange(n * m, dtype=np.float32).reshape(1, 1, n, m)], sizes=((9, 20), (18, 40), (1, 3)), high=40),
 ]

@@ -312,6 +312,35 @@ static void test_layer_norm_of_programs(void **state) {
   assert_true(fabs((double)y[1] - right) > 1e-4);
 }
 
+/* In a program div multiplies by the reciprocal of one number, as the runtime's kernel; div with a
+ * mode does not. */
+static void test_division_of_programs(void **state) {
+  OpsFixture *f = *state;
+  float x[] = {41, 82}, y[2], one[] = {41};
+  Tensor in = {.dtype = DTYPE_F32, .rank = 1, .dims = {2}, .data = x, .capacity = sizeof x},
+         divisor = {.dtype = DTYPE_F32, .data = one, .capacity = sizeof one},
+         out = {.dtype = DTYPE_F32, .rank = 1, .dims = {2}, .data = y, .capacity = sizeof y};
+  const KernelArg args[] = {{.kind = ARG_VALUE, .tensor = &in},
+                            {.kind = ARG_VALUE, .tensor = &divisor},
+                            {.kind = ARG_NONE}};
+  Kernel k = {.op = OP_DIV_TENSOR,
+              .args = args,
+              .arg_count = 2,
+              .results = (Tensor *[]){&out},
+              .result_count = 1,
+              .scratch = &f->arena,
+              .sink = &f->capture.sink,
+              .place = DIAG_NOWHERE};
+  assert_int_equal(kernel_run(&k), STATUS_OK);
+  assert_true(y[0] == 1 && y[1] == 2);
+  k.as_runtime = true;
+  assert_int_equal(kernel_run(&k), STATUS_OK);
+  assert_true(y[0] < 1 && y[1] < 2);
+  k.op = OP_DIV_TENSOR_MODE, k.arg_count = 3;
+  assert_int_equal(kernel_run(&k), STATUS_OK);
+  assert_true(y[0] == 1 && y[1] == 2);
+}
+
 static Status run_prim(OpsFixture *f, OpId op, const KernelArg *args, uint32_t count,
                        KernelArg *result) {
   Kernel k = {.op = op,
@@ -409,6 +438,7 @@ int main(void) {
       OPS_TEST(test_factories),
       OPS_TEST(test_prims),
       OPS_TEST(test_layer_norm_of_programs),
+      OPS_TEST(test_division_of_programs),
       OPS_TEST(test_copy_index_and_random),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
