@@ -55,7 +55,8 @@ static inline bool xf_is_in_blocks(const XnnGraph *x, const XnnValue *floats) {
   return floats->shift || codes->datatype == (uint8_t)XNN_QBINT4 ||
          (floats->rank && codes->dims[floats->rank - 1] != floats->dims[floats->rank - 1]);
 }
-/* The same where the codes have a scale for each block of a row (fuse_blocks.c). */
+/* The same where the codes have a scale for each block of a row, or a zero point (fuse_blocks.c).
+ */
 bool xf_compute_blocks(Fuse *f, const XnnNode *n);
 /* The node on floats; a product with weights of 8 bits takes those instead of floats made of them.
  */

@@ -7,7 +7,8 @@
  * product of floats or faster, at a quarter of its size.
  *
  * Zero points other than the middle, which XNNPACK does not have, come to a product of the sums
- * over the blocks of each row. */
+ * over the blocks of each row. So do those of weights of 8 bits with one scale, beside floats: they
+ * are one block. */
 #include "backends/xnnpack/fuse.h"
 
 /* A value of floats with another last dim. */
@@ -154,11 +155,27 @@ static void compute_bytes(Fuse *f, const XnnNode *n, XnnId in, XnnId filter, Xnn
   }
 }
 
+/* What a zero point adds to each weight, as of blocks of whole rows: [outputs, 1]. */
+static XnnId row_shifts(Fuse *f, const XnnValue *codes) {
+  uint32_t dims[] = {codes->dims[0], 1};
+  float *shifts = ARENA_ARRAY(&f->l->g->arena, float, (size_t)dims[0] + 1);
+  for (uint32_t i = 0; i < dims[0]; i++)
+    shifts[i] = (float)-codes->zero_point * codes->scale;
+  return xl_floats(f->l, 2, dims, shifts);
+}
+
 bool xf_compute_blocks(Fuse *f, const XnnNode *n) {
   const XnnValue *value = &f->x->values[n->fields[1]];
-  if (!value->data || !value->codes || !xf_is_in_blocks(f->x, value))
+  if (!value->data || !value->codes)
     return false;
   XnnId in = f->alias[n->fields[0]], filter = value->codes - 1, shift = value->shift;
+  if (!xf_is_in_blocks(f->x, value)) {
+    XnnValue codes = f->x->values[filter];
+    if (codes.datatype != XNN_QINT8 || codes.zero_point == 0 || codes.rank != 2)
+      return false;
+    shift = row_shifts(f, &codes) + 1;
+    filter = xf_by_channels(f, n, filter);
+  }
   xf_make_floats(f, in);
   if (f->x->values[filter].datatype == (uint8_t)XNN_QBINT4)
     compute_nibbles(f, n, in, filter, shift);

@@ -598,4 +598,10 @@ CASES = [
          'c = Constant<value = float {41}>() q = Div(x, c) z = Floor(q) d = Constant<value = float {1}>() p = Shape<start = 2>(x) s = ReduceMin<keepdims = 0>(p) '
          'f = Cast<to = 1>(s) r = Div(x, f) w = Less(r, d)',
          lambda n, m: [np.arange(n * m, dtype=np.float32).reshape(1, 1, n, m)], sizes=((9, 20), (18, 40), (1, 3)), high=40),
+    # A table of codes from 0 to 255 with the zero point 127, as quantizers of language models leave it: for rows, and as weights beside floats.
+    Case('tied embeddings of bytes', 'int64[n,m] i, float[n,m,64] x', 'float[n,m,40] y, float[n,m,40] z',
+         'e = Constant<value = uint8[40,64] {' + ', '.join(str(k * 37 % 256) for k in range(40 * 64)) + '}>() o = Constant<value = uint8 {127}>() '
+         's = Constant<value = float {0.0123}>() g = Gather(e, i) h = DequantizeLinear(g, s, o) t = Transpose(e) w = DequantizeLinear(t, s, o) '
+         'y = MatMul(h, w) b = ' + fractions(40) + ' p = MatMul(x, w) q = Add(p, b) z = Relu(q)',
+         lambda n, m: [RNG.integers(0, 40, (n, m)), floats(n, m, 64)]),
 ]
