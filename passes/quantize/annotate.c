@@ -11,6 +11,9 @@
  * integer node read its result through it; of the result of a float node only integer users do. A
  * clamp behind a node is a part of it, so that what is observed is what is left.
  *
+ * What a logarithm is taken of stays in floats, back to the function before it: a spectrum spans
+ * more than 8 bits, and what is small in it counts as much as what is large.
+ *
  * Only weights are quantized in loops, where what was rounded comes back in each iteration, and of
  * the last product before a loop or an output. */
 #include "backends/selection.h"
@@ -29,6 +32,7 @@ typedef struct Plan {
   uint8_t *role;  /* by node: QuantRole */
   bool *integer;  /* by node */
   bool *looped;   /* by node: in a loop */
+  bool *spectral; /* by value: a logarithm is taken of what becomes of it */
   bool *floats;   /* by node: it computes in floats, also with a weight that is quantized */
   NodeId *clamp;  /* by node: the clamp that is a part of it; 0: none */
   bool *absorbed; /* by node: a clamp that is a part of another node */
@@ -45,6 +49,7 @@ static Plan make_plan(Graph *g, Arena *arena) {
   p.role = ARENA_ARRAY(arena, uint8_t, g->node_count);
   p.integer = ARENA_ARRAY(arena, bool, g->node_count);
   p.looped = ARENA_ARRAY(arena, bool, g->node_count);
+  p.spectral = ARENA_ARRAY(arena, bool, g->value_count);
   p.floats = ARENA_ARRAY(arena, bool, g->node_count);
   p.clamp = ARENA_ARRAY(arena, NodeId, g->node_count);
   p.absorbed = ARENA_ARRAY(arena, bool, g->node_count);
@@ -125,11 +130,54 @@ static bool takes_softmax(const Graph *g, NodeId n) {
   return def && node_cget(g, def)->op == OP_SOFTMAX;
 }
 
+/* Whether n is of those that make a spectrum of samples or of another one: no activation. */
+static bool keeps_spectra(const Graph *g, NodeId n) {
+  switch (node_cget(g, n)->op) {
+  case OP_ABS:
+  case OP_DIV_TENSOR:
+  case OP_MAXIMUM:
+  case OP_MEAN_DIM:
+  case OP_POW_TENSOR_SCALAR:
+  case OP_POW_TENSOR_TENSOR:
+  case OP_SQRT:
+  case OP_SQUARE:
+  case OP_SUM_DIM_INTLIST:
+    return true;
+  case OP_RELU:
+    return false;
+  default:
+    break;
+  }
+  QuantRole role = quant_role(g, n);
+  return role != ROLE_FLOAT && role != ROLE_FUNCTION && role != ROLE_TABLE;
+}
+
+static bool is_logarithm(OpId op) {
+  return op == OP_LOG || op == OP_LOG10 || op == OP_LOG1P || op == OP_LOG2;
+}
+
+static bool makes_spectrum(const Plan *p, NodeId n) {
+  bool any = false;
+  for (uint32_t i = 0; i < node_cget(p->g, n)->result_count; i++)
+    any = any || p->spectral[node_result(p->g, n, i)];
+  return any && keeps_spectra(p->g, n);
+}
+
+static void find_spectra(Plan *p) {
+  Graph *g = p->g;
+  for (NodeId n = g->last; n; n = node_cget(g, n)->prev)
+    if (is_logarithm(node_cget(g, n)->op) || makes_spectrum(p, n))
+      FOR_OPERANDS(g, n, v, p->spectral[v] = true;)
+}
+
 static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
+  bool weights_only = options->scheme != QUANT_INT8 && options->scheme != QUANT_INT8_DYNAMIC;
   for (FOR_NODES(g, n)) {
-    bool kept = options->kept && n < options->kept_count && options->kept[n];
-    bool out = kept || selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n);
+    bool kept = options->kept && n < options->kept_count && options->kept[n],
+         spectrum = !weights_only && makes_spectrum(p, n);
+    bool out = kept || selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n) ||
+               spectrum;
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
     bool linear = node_cget(g, n)->op == OP_LINEAR;
     bool tail = options->scheme == QUANT_INT8 && linear && (is_head(g, n) || feeds_loops(p, n, 0));
@@ -379,6 +427,7 @@ Status pass_annotate(PassContext *c, Graph *g) {
   }
   Plan p = make_plan(g, c->scratch);
   find_loops(&p);
+  find_spectra(&p);
   find_roles(&p, options);
   find_clamps(&p);
   find_wanted(&p);
