@@ -136,19 +136,23 @@ static bool only_sliced(const Raise *r, ValueId v, uint32_t d) {
   return ok;
 }
 
-/* Whether n may be in the region: all its rows follow from rows, and none is wanted by others. */
+/* Whether n may be in the region: all its rows follow from rows of operands (those of arange follow
+ * from none), and none is wanted by others. */
 static bool fits(const Raise *r, NodeId n) {
   const Graph *g = r->g;
   ValueId v = node_result(g, n, 0);
   uint32_t d = r->cut[v] - 1u;
   if (r->cut[v] == MANY_DIMS || r->count == REGION_MAX || !only_sliced(r, v, d))
     return false;
-  bool ok = true;
+  bool ok = true, from_rows = false;
   for (uint32_t i = 1; i < node_cget(g, n)->result_count; i++)
     ok = ok && !value_cget(g, v + i)->use_count;
-  FOR_ARG_OPERANDS(g, n, i, w,
-                   ok = ok && w && w < r->values && operand_dim(g, n, i, w, d) != REFUSED;)
-  return ok;
+  FOR_ARG_OPERANDS(g, n, i, w, {
+    int dim = w && w < r->values ? operand_dim(g, n, i, w, d) : REFUSED;
+    ok = ok && dim != REFUSED;
+    from_rows = from_rows || dim >= 0;
+  })
+  return ok && from_rows;
 }
 
 /* Returns how many operands are the results of nodes, and were not yet to be sliced. */

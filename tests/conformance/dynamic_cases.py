@@ -604,4 +604,12 @@ CASES = [
          's = Constant<value = float {0.0123}>() g = Gather(e, i) h = DequantizeLinear(g, s, o) t = Transpose(e) w = DequantizeLinear(t, s, o) '
          'y = MatMul(h, w) b = ' + fractions(40) + ' p = MatMul(x, w) q = Add(p, b) z = Relu(q)',
          lambda n, m: [RNG.integers(0, 40, (n, m)), floats(n, m, 64)]),
+    # The last row of attention whose mask compares positions: of the positions, too, only the last is computed.
+    Case('the last row behind a mask of positions', 'float[1,n,8] x, float[1,m,8] c', 'float[1,8] z',
+         'y = Concat<axis = 1>(c, x) h = Shape<start = 1, end = 2>(x) n0 = Squeeze(h) j = Shape<start = 1, end = 2>(c) p0 = Squeeze(j) t0 = Add(n0, p0) '
+         'o0 = Constant<value = int64 {0}>() o1 = Constant<value = int64 {1}>() a0 = Constant<value_ints = [0]>() a1 = Constant<value_ints = [1]>() '
+         'r = Range(o0, t0, o1) r1 = Unsqueeze(r, a0) q = Range(o0, n0, o1) q1 = Add(q, p0) q2 = Unsqueeze(q1, a1) k = LessOrEqual(r1, q2) '
+         't = Transpose<perm = [0,2,1]>(y) w = MatMul(x, t) low = Constant<value = float {-10000}>() f = Where(k, w, low) g = Softmax(f) o = MatMul(g, y) '
+         'v = ' + fractions(8, 8) + ' l = MatMul(o, v) e = Constant<value = int64 {-1}>() z = Gather<axis = 1>(l, e)',
+         lambda n, m: [floats(1, n, 8), floats(1, m, 8)]),
 ]
