@@ -153,9 +153,23 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   return status;
 }
 
-/* What the options ask to be checked after a pass; that of a plug-in is verified in any case. */
-static Status check_pass(const Manager *m, Graph *g, const PassRow *row) {
+/* Whether a constraint behind the known ones fixes a size that varied: the model would have said so
+ * when it was imported. */
+static bool fixes_sizes(const Graph *g, uint32_t known) {
+  bool fixes = false;
+  for (uint32_t i = known; i < g->constraint_count; i++) {
+    const Constraint *c = &g->constraints[i];
+    fixes = fixes || (c->kind == CONSTRAINT_EQ && sym_is_const(c->lhs) != sym_is_const(c->rhs));
+  }
+  return fixes;
+}
+
+/* No pass may fix sizes. What else the options ask to be checked after one; that of a plug-in is
+ * verified in any case. constraints: how many the graph had before. */
+static Status check_pass(const Manager *m, Graph *g, const PassRow *row, uint32_t constraints) {
   const ManagerOptions *o = &m->options;
+  if (fixes_sizes(g, constraints))
+    return pass_fault(m, row, "fixes a size that varied before", (StrView){0});
   bool verify = row->plugin || (o->verify_each && !o->verify_never);
   if (verify && graph_verify(g, row->name) != STATUS_OK)
     return pass_fault(m, row, "breaks the rules of its level", (StrView){0});
@@ -168,13 +182,14 @@ Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
     return STATUS_OK;
   TRY(check_level(m, g, row));
   PassRun *run = add_run(m, row, g);
+  uint32_t constraints = g->constraint_count;
   if (!run->skipped) {
     if (named(&o->print_before, row->name))
       print_graph(m, g, "before", row);
     TRY(execute(m, g, run));
     if (named(&o->print_after, row->name) || (o->print_changed && run->changed))
       print_graph(m, g, "after", row);
-    TRY(check_pass(m, g, row));
+    TRY(check_pass(m, g, row, constraints));
   }
   if (o->stop_after && strcmp(o->stop_after, row->name) == 0)
     m->stopped = true;

@@ -49,6 +49,12 @@ static Status break_type(PassContext *p, Graph *g) {
   value_set_type(g, node_result(g, g->first, 0), f32_type(g, 3, 3));
   return STATUS_OK;
 }
+static Status fix_size(PassContext *p, Graph *g) {
+  p->changed = true;
+  SymInt n = sym_symbol(&g->syms, SV("n"), 1, 9, false);
+  graph_add_constraint(g, (Constraint){.kind = CONSTRAINT_EQ, .lhs = n, .rhs = 1});
+  return STATUS_OK;
+}
 
 static const PassRow removing = {.name = "removing",
                                  .run = remove_unused,
@@ -57,6 +63,8 @@ static const PassRow removing = {.name = "removing",
                                  .summary = ""};
 static const PassRow breaking = {
     .name = "breaking", .run = break_type, .stage = STAGE_SOURCE, .summary = ""};
+static const PassRow fixing = {
+    .name = "fixing", .run = fix_size, .stage = STAGE_SOURCE, .summary = ""};
 static const PassRow raising = {.name = "raising",
                                 .run = remove_unused,
                                 .stage = STAGE_CORE,
@@ -140,6 +148,15 @@ static void test_faults(void **state) {
   manager_test_release(&t);
 }
 
+static void test_fixed_size(void **state) {
+  ManagerTest t;
+  manager_test_init(&t);
+  t.manager.options.verify_never = true; /* this is checked all the same */
+  assert_int_equal(manager_run_pass(&t.manager, t.sample.g, &fixing), STATUS_INTERNAL);
+  assert_contains(sample_messages(&t.sample), "fixes a size that varied before");
+  manager_test_release(&t);
+}
+
 static void test_roundtrip(void **state) {
   ManagerTest t;
   manager_test_init(&t);
@@ -172,7 +189,7 @@ int main(void) {
       cmocka_unit_test(test_levels),          cmocka_unit_test(test_statistics),
       cmocka_unit_test(test_skip_and_bisect), cmocka_unit_test(test_stop_and_print),
       cmocka_unit_test(test_faults),          cmocka_unit_test(test_roundtrip),
-      cmocka_unit_test(test_table),
+      cmocka_unit_test(test_table),           cmocka_unit_test(test_fixed_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
