@@ -5,7 +5,9 @@
  *
  * A product with a constant a channel ("layer scale") is the same with a factor only; there it also
  * goes into matmul with a constant matrix, and the bias added to that, and into the weights of a
- * depthwise convolution behind it.
+ * depthwise convolution behind it. A sum with a constant a channel is a shift only. One number
+ * stands for all channels of a convolution before or behind it; a sum before one only where the
+ * convolution pads nothing, for the padding is not added to.
  *
  * Of dequantized weights the scales are multiplied. Training with quantization in torch divides by
  * the factor of the norm and adds the bias between convolution and norm; that is taken together
@@ -158,6 +160,8 @@ static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *ar
 
 /* --- layer scale --- */
 
+enum { CHANNELS_MAX = 1 << 20 };
+
 /* A constant with one number for each index of dim `channel` of v, 1 elsewhere, as the factor. */
 static bool factor_of(const Graph *g, ValueId c, ValueId v, uint32_t channel, Arena *arena,
                       Affine *a) {
@@ -170,11 +174,30 @@ static bool factor_of(const Graph *g, ValueId c, ValueId v, uint32_t channel, Ar
     if (t->dims[i] != (i + missing == channel ? of->dims[channel] : 1))
       return false;
   *a = (Affine){.channels = of->dims[channel]};
-  if (a->channels <= 1 || a->channels > (1 << 20))
+  if (a->channels <= 1 || a->channels > CHANNELS_MAX)
     return false;
   a->factor = ARENA_ARRAY(arena, double, (size_t)a->channels);
   a->shift = ARENA_ARRAY(arena, double, (size_t)a->channels);
   return load(g, c, arena, a->channels, a->factor);
+}
+
+/* The same of channels of images, or one number for all of them. */
+static bool channel_factor(const Graph *g, ValueId c, ValueId v, Arena *arena, Affine *a) {
+  if (value_rank(g, v) < 2)
+    return false;
+  SymInt channels = value_dim(g, v, 1);
+  double number;
+  if (!match_number(g, c, &number) || value_dtype(g, c) != DTYPE_F32 ||
+      value_rank(g, c) > value_rank(g, v))
+    return factor_of(g, c, v, 1, arena, a);
+  if (!sym_is_const(channels) || channels < 1 || channels > CHANNELS_MAX)
+    return false;
+  *a = (Affine){.channels = channels};
+  a->factor = ARENA_ARRAY(arena, double, (size_t)a->channels);
+  a->shift = ARENA_ARRAY(arena, double, (size_t)a->channels);
+  for (int64_t i = 0; i < channels; i++)
+    a->factor[i] = number;
+  return true;
 }
 
 /* The matrix [K, N] with column n times factor[n]. */
@@ -237,7 +260,7 @@ static ValueId fold_scale(Builder *b, NodeId n) {
   if (rank < 2 || value_cget(g, x)->type != value_cget(g, node_result(g, n, 0))->type)
     return 0;
   NodeId conv = match_op_once(g, x, OP_CONVOLUTION), linear = match_op_once(g, x, OP_LINEAR);
-  if (!factor_of(g, c, x, conv ? 1 : rank - 1, arena, &a))
+  if (!(conv ? channel_factor(g, c, x, arena, &a) : factor_of(g, c, x, rank - 1, arena, &a)))
     return 0;
   if (!conv && !linear)
     return scale_matmul(b, x, &a, arena);
@@ -245,6 +268,42 @@ static ValueId fold_scale(Builder *b, NodeId n) {
   return foldable(g, producer, 2) && value_cget(g, node_value(g, producer, 1))->use_count == 1
              ? fold_into(b, producer, &a, arena)
              : 0;
+}
+
+/* A sum or difference of something and a constant a channel, or one number. */
+typedef struct Shifted {
+  ValueId x;
+  Affine by; /* the shift; all factors are 1 */
+} Shifted;
+
+static bool is_shifted(const Graph *g, NodeId n, Arena *arena, Shifted *s) {
+  bool minus = node_cget(g, n)->op == OP_SUB_TENSOR;
+  uint32_t at = minus || value_is_const(g, node_value(g, n, 1)) ? 1 : 0;
+  s->x = node_value(g, n, 1 - at);
+  if (node_scalar(g, n, 2) != 1 ||
+      value_cget(g, s->x)->type != value_cget(g, node_result(g, n, 0))->type ||
+      !channel_factor(g, node_value(g, n, at), s->x, arena, &s->by))
+    return false;
+  for (int64_t i = 0; i < s->by.channels; i++) {
+    s->by.shift[i] = minus ? -s->by.factor[i] : s->by.factor[i];
+    s->by.factor[i] = 1;
+  }
+  return true;
+}
+
+/* convolution(x) + constant, n. */
+static ValueId fold_shift(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  Shifted s;
+  uint32_t at = value_is_const(g, node_value(g, n, 0)) ? 1 : 0;
+  NodeId conv = match_op_once(g, node_value(g, n, at), OP_CONVOLUTION);
+  if (!conv || !is_shifted(g, n, b->data, &s) || value_def(g, s.x) != conv)
+    return 0;
+  ValueId bias = new_bias(b, node_value(g, conv, 2), &s.by, b->data);
+  if (!bias)
+    return 0;
+  node_set_arg(g, conv, 2, A_VAL(bias));
+  return s.x;
 }
 
 /* x, or with a constant a channel that is multiplied, divided, added or subtracted between it and
@@ -285,7 +344,16 @@ static Affine by_output(const Affine *a, int64_t outputs, Arena *arena) {
   return to;
 }
 
-/* depthwise(x * constant, weight), n: the weights take the factors. */
+/* One number for all outputs. */
+static Affine for_outputs(double number, int64_t outputs, Arena *arena) {
+  Affine to = {.channels = outputs, .factor = ARENA_ARRAY(arena, double, (size_t)outputs)};
+  for (int64_t i = 0; i < outputs; i++)
+    to.factor[i] = number;
+  return to;
+}
+
+/* convolution(x * constant, weight), n: the weights take the factors, those of each channel where
+ * each result reads one channel. */
 static ValueId fold_factor_before(Builder *b, NodeId n) {
   Graph *g = b->g;
   NodeId mul = match_op(g, node_value(g, n, 0), OP_MUL_TENSOR);
@@ -295,15 +363,65 @@ static ValueId fold_factor_before(Builder *b, NodeId n) {
   uint32_t at = value_is_const(g, node_value(g, mul, 1)) ? 1 : 0;
   ValueId x = node_value(g, mul, 1 - at), c = node_value(g, mul, at);
   Affine a;
+  double number;
   if (value_cget(g, x)->type != value_cget(g, node_result(g, mul, 0))->type ||
-      !factor_of(g, c, x, 1, b->data, &a) || node_int(g, n, 8) != a.channels)
+      !channel_factor(g, c, x, b->data, &a))
     return 0;
-  a = by_output(&a, value_dim(g, weight, 0), b->data);
+  bool whole = match_number(g, c, &number) && isfinite(number) &&
+               value_cget(g, node_result(g, mul, 0))->use_count == 1;
+  int64_t outputs = value_dim(g, weight, 0);
+  if (!whole && node_int(g, n, 8) != a.channels)
+    return 0;
+  a = whole ? for_outputs(number, outputs, b->data) : by_output(&a, outputs, b->data);
   NodeId codes = dequantized_constant(g, weight);
   weight = codes ? scale_codes(b, codes, &a, false) : scale_weight(b, weight, &a, false, 1);
   if (!weight)
     return 0;
   return build_on(b, n, (const ArgIn[]){A_VAL(x), A_VAL(weight)}, 2);
+}
+
+/* What each result of a convolution gets from a shift of its operand's channels. */
+static Affine shifts_of(const Graph *g, NodeId n, const Affine *by, Arena *arena) {
+  Tensor t = interp_constant(g, node_value(g, n, 1), arena);
+  int64_t outputs = t.dims[0], inputs = t.dims[1], taps = dims_count(t.dims, 2, t.rank),
+          in_group = outputs / node_int(g, n, 8);
+  const float *weight = t.data;
+  Affine to = for_outputs(1, outputs, arena);
+  to.shift = ARENA_ARRAY(arena, double, (size_t)outputs);
+  for (int64_t o = 0; o < outputs; o++)
+    for (int64_t i = 0; i < inputs; i++)
+      for (int64_t k = 0; k < taps; k++)
+        to.shift[o] += (double)*weight++ * by->shift[o / in_group * inputs + i];
+  return to;
+}
+
+/* convolution(x + constant), n, without padding: the bias takes the shift, and x its place. */
+static bool fold_shift_before(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId v = node_value(g, n, 0), weight = node_value(g, n, 1);
+  NodeId sum = match_op_once(g, v, OP_ADD_TENSOR);
+  sum = sum ? sum : match_op_once(g, v, OP_SUB_TENSOR);
+  Shifted s;
+  bool padded = node_bool(g, n, 6);
+  for (uint32_t i = 0; i < node_list_count(g, n, 4); i++)
+    padded = padded || node_ints(g, n, 4)[i] != 0;
+  if (!sum || padded || !value_is_const(g, weight) || value_dtype(g, weight) != DTYPE_F32 ||
+      !is_shifted(g, sum, b->data, &s))
+    return false;
+  Affine to = shifts_of(g, n, &s.by, b->data);
+  ValueId bias = new_bias(b, node_value(g, n, 2), &to, b->data);
+  if (!bias)
+    return false;
+  node_set_arg(g, n, 0, A_VAL(s.x));
+  node_set_arg(g, n, 2, A_VAL(bias));
+  graph_remove_node(g, sum);
+  return true;
+}
+
+static ValueId fold_before(Builder *b, NodeId n) {
+  bool shifted = fold_shift_before(b, n);
+  ValueId y = fold_factor_before(b, n);
+  return y || !shifted ? y : node_result(b->g, n, 0);
 }
 
 static bool is_finite(const Affine *a) {
@@ -333,7 +451,9 @@ Status pass_fold_batch_norm(PassContext *p, Graph *g) {
   static const RewriteRule rules[] = {
       {OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, fold_norm, "batch norms folded"},
       {OP_MUL_TENSOR, fold_scale, "factors folded"},
-      {OP_CONVOLUTION, fold_factor_before, "factors folded"},
+      {OP_ADD_TENSOR, fold_shift, "shifts folded"},
+      {OP_SUB_TENSOR, fold_shift, "shifts folded"},
+      {OP_CONVOLUTION, fold_before, "factors folded"},
   };
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .data = p->scratch};
   return pass_rewriter(p, g, &r);

@@ -612,4 +612,11 @@ CASES = [
          't = Transpose<perm = [0,2,1]>(y) w = MatMul(x, t) low = Constant<value = float {-10000}>() f = Where(k, w, low) g = Softmax(f) o = MatMul(g, y) '
          'v = ' + fractions(8, 8) + ' l = MatMul(o, v) e = Constant<value = int64 {-1}>() z = Gather<axis = 1>(l, e)',
          lambda n, m: [floats(1, n, 8), floats(1, m, 8)]),
+    # Biases, factors and shifts as nodes of their own around convolutions, as paddle2onnx writes them.
+    Case('convolutions between numbers', 'float[1,3,n,m] x', 'float[1,4,n,m] y, float[1,4,n,m] z',
+         'a = ' + fractions(6, 3, 1, 1) + ' b = ' + fractions(1, 6, 1, 1) + ' f = Constant<value_floats = [1.5]>() s = Constant<value_floats = [0.25]>() '
+         'c = Conv(x, a) d = Add(c, b) e = Mul(f, d) g = Sub(e, s) h = HardSwish(g) i = Mul(f, h) j = Add(i, s) '
+         'k = ' + fractions(4, 6, 1, 1) + ' y = Conv(j, k) o = ' + fractions(6, 1, 1) + ' p = Add(h, o) q = Mul(p, f) '
+         'r = ' + fractions(6, 1, 3, 3) + ' t = Conv<group = 6, pads = [1,1,1,1]>(q, r) u = Sub(t, o) z = Conv(u, k)',
+         lambda n, m: [floats(1, 3, n, m)]),
 ]
