@@ -149,6 +149,7 @@ static int size_argument(OpId op) {
   case OP_FULL:
   case OP_ARANGE:
     return 0;
+  case OP_AS_STRIDED_COPY:
   case OP_EXPAND_COPY:
   case OP_VIEW_COPY:
   case OP_REPEAT:
@@ -204,6 +205,18 @@ static void bound_topk(MethodReader *r, const PteInstruction *in) {
     bound_int(r, in->args[1], out->tensor->sizes[out->tensor->rank - 1], 1);
 }
 
+/* The end of a slice, argument 3: as far behind its start as the result is long. */
+static void bound_slice(MethodReader *r, const PteInstruction *in) {
+  CallShape shape = call_shape(OP_SLICE_COPY_TENSOR);
+  if (in->count != shape.boxed_count)
+    return;
+  const PteValue *axis = &r->m->values[in->args[1]], *start = &r->m->values[in->args[2]],
+                 *out = &r->m->values[in->args[shape.arg_count]];
+  if (axis->kind == PTE_INT && start->kind == PTE_INT && start->i == 0 && out->kind == PTE_TENSOR &&
+      axis->i >= 0 && axis->i < out->tensor->rank)
+    bound_int(r, in->args[3], out->tensor->sizes[axis->i], 1);
+}
+
 /* The sizes of pieces: argument 1, and a dim of each result. */
 static void bound_pieces(MethodReader *r, const PteInstruction *in) {
   CallShape shape = call_shape(OP_SPLIT_WITH_SIZES_COPY);
@@ -221,9 +234,20 @@ static void bound_pieces(MethodReader *r, const PteInstruction *in) {
   }
 }
 
-/* The largest size that calls of sym_size give each int, with 1 added; 0: no such call. */
+/* The largest size that calls of sym_size give each int, or a constant, with 1 added; 0: neither.
+ */
 static int32_t *measured_sizes(MethodReader *r) {
   int32_t *most = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
+  for (uint32_t i = 0; i < r->m->value_count; i++) {
+    const PteValue *value = &r->m->values[i];
+    if (value->kind == PTE_INT && value->i >= 0 && value->i < INT32_MAX)
+      most[i] = (int32_t)value->i + 1;
+  }
+  for (uint32_t i = 0; i < r->m->instruction_count; i++) { /* what is written is no constant */
+    const PteInstruction *in = &r->m->instructions[i];
+    if (in->kind == PTE_KERNEL_CALL && in->count)
+      most[in->args[in->count - 1]] = 0;
+  }
   for (uint32_t i = 0; i < r->m->instruction_count; i++) {
     const PteInstruction *in = &r->m->instructions[i];
     bool measures = in->kind == PTE_KERNEL_CALL && in->count == 3 &&
@@ -267,6 +291,8 @@ static void find_bounds(MethodReader *r) {
       bound_sizes(r, in, op, at);
     else if (op == OP_TOPK)
       bound_topk(r, in);
+    else if (op == OP_SLICE_COPY_TENSOR)
+      bound_slice(r, in);
     else if (op == OP_SPLIT_WITH_SIZES_COPY)
       bound_pieces(r, in);
   }
