@@ -88,6 +88,7 @@ static void note_unsupported(Import *im, StrView domain, StrView op) {
         (Unsupported){domain, op, im->opset, 1, graph_place(im->g, im->b.loc)};
 }
 
+/* The operator of that name, or one of a runtime's own, which its optimizer may have put there. */
 static void hint_nearest(Diag *d, const Unsupported *u) {
   const char *names[COUNT_OF(rows)];
   size_t count = 0;
@@ -98,7 +99,9 @@ static void hint_nearest(Diag *d, const Unsupported *u) {
       return;
     names[count++] = rows[i].row.name;
   }
-  (void)diag_hint_nearest(d, u->op, names, count);
+  if (!diag_hint_nearest(d, u->op, names, count) && sv_eq_str(u->domain, "com.microsoft"))
+    diag_hint(d, "take the model before ONNX Runtime optimized it, or give a program that computes "
+                 "the operator (--lowered)");
 }
 
 /* The versions of its domain at which an operator of that name is known. */

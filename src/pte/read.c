@@ -205,16 +205,36 @@ static void bound_topk(MethodReader *r, const PteInstruction *in) {
     bound_int(r, in->args[1], out->tensor->sizes[out->tensor->rank - 1], 1);
 }
 
-/* The end of a slice, argument 3: as far behind its start as the result is long. */
+/* The last argument of a call is what it writes. */
+static void find_computed(MethodReader *r) {
+  r->computed = ARENA_ARRAY(r->scratch, bool, r->m->value_count);
+  for (uint32_t i = 0; i < r->m->instruction_count; i++) {
+    const PteInstruction *in = &r->m->instructions[i];
+    if (in->kind == PTE_KERNEL_CALL && in->count)
+      r->computed[in->args[in->count - 1]] = true;
+  }
+}
+
+static bool is_constant_int(const MethodReader *r, uint32_t index) {
+  return r->m->values[index].kind == PTE_INT && !r->computed[index];
+}
+
+enum { ANY_END = 1 << 30 };
+
+/* The end of a slice, argument 3: as far behind its start as the result is long, or, where it may
+ * be beyond the dim, anything. */
 static void bound_slice(MethodReader *r, const PteInstruction *in) {
   CallShape shape = call_shape(OP_SLICE_COPY_TENSOR);
   if (in->count != shape.boxed_count)
     return;
-  const PteValue *axis = &r->m->values[in->args[1]], *start = &r->m->values[in->args[2]],
+  const PteValue *self = &r->m->values[in->args[0]], *axis = &r->m->values[in->args[1]],
                  *out = &r->m->values[in->args[shape.arg_count]];
-  if (axis->kind == PTE_INT && start->kind == PTE_INT && start->i == 0 && out->kind == PTE_TENSOR &&
-      axis->i >= 0 && axis->i < out->tensor->rank)
-    bound_int(r, in->args[3], out->tensor->sizes[axis->i], 1);
+  bool from_0 = is_constant_int(r, (uint32_t)in->args[2]) && r->m->values[in->args[2]].i == 0;
+  if (!from_0 || self->kind != PTE_TENSOR || out->kind != PTE_TENSOR || axis->kind != PTE_INT ||
+      axis->i < 0 || axis->i >= self->tensor->rank || axis->i >= out->tensor->rank)
+    return;
+  int32_t length = out->tensor->sizes[axis->i];
+  bound_int(r, in->args[3], length < self->tensor->sizes[axis->i] ? length : ANY_END, 1);
 }
 
 /* The sizes of pieces: argument 1, and a dim of each result. */
@@ -238,16 +258,9 @@ static void bound_pieces(MethodReader *r, const PteInstruction *in) {
  */
 static int32_t *measured_sizes(MethodReader *r) {
   int32_t *most = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
-  for (uint32_t i = 0; i < r->m->value_count; i++) {
-    const PteValue *value = &r->m->values[i];
-    if (value->kind == PTE_INT && value->i >= 0 && value->i < INT32_MAX)
-      most[i] = (int32_t)value->i + 1;
-  }
-  for (uint32_t i = 0; i < r->m->instruction_count; i++) { /* what is written is no constant */
-    const PteInstruction *in = &r->m->instructions[i];
-    if (in->kind == PTE_KERNEL_CALL && in->count)
-      most[in->args[in->count - 1]] = 0;
-  }
+  for (uint32_t i = 0; i < r->m->value_count; i++)
+    if (is_constant_int(r, i) && r->m->values[i].i >= 0 && r->m->values[i].i < INT32_MAX)
+      most[i] = (int32_t)r->m->values[i].i + 1;
   for (uint32_t i = 0; i < r->m->instruction_count; i++) {
     const PteInstruction *in = &r->m->instructions[i];
     bool measures = in->kind == PTE_KERNEL_CALL && in->count == 3 &&
@@ -283,6 +296,7 @@ static void bound_terms(MethodReader *r) {
 /* Ints that give a tensor in memory its size: no larger than the tensor's. */
 static void find_bounds(MethodReader *r) {
   r->bound = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
+  find_computed(r);
   for (uint32_t i = 0; i < r->m->instruction_count; i++) {
     const PteInstruction *in = &r->m->instructions[i];
     OpId op = in->kind == PTE_KERNEL_CALL ? op_find_out(r->m->operators[in->index]) : OP_NONE;

@@ -27,6 +27,7 @@ typedef struct MethodReader {
   ValueId *base;     /* by value index: what current is a view of, 0 = it is no view */
   Bitset outputs;    /* value indices */
   int32_t *bound; /* by value index: the largest size that an Int is for a tensor + 1, 0 = none */
+  bool *computed; /* by value index: an instruction writes it */
   KeyMap places;  /* arena and offset -> ValueId written there last */
   KeyMap named;   /* key -> 1 + index of named data; of delegates, made when first needed */
   ValueId *named_values; /* by index of named data: its constant, 0 = none yet */

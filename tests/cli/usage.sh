@@ -86,3 +86,5 @@ rm -f -- -x.onnx a.pte
 t calibrate $data/add.onnx --calibrate x.npz -o s
 t verify a.pte --json
 t size a.pte --nowhere
+# A value behind '=' belongs to the long form.
+t lower $data/add.onnx -o=z.pte

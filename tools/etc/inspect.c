@@ -150,7 +150,7 @@ static EtcStatus inspect_file(const CommandLine *line, const char *path, StrBuf 
 /* One list for all of the programs: a runtime is built once. */
 static EtcStatus inspect_kernels(const CommandLine *line, const char *form, StrBuf *out) {
   Session *s = line->session;
-  bool yaml = strcmp(form, "yaml") == 0;
+  bool yaml = !*form || strcmp(form, "yaml") == 0;
   if (!yaml && strcmp(form, "cmake") != 0)
     return session_usage(s, "--kernels", "--kernels=yaml or --kernels=cmake",
                          "there is no list of kernels '%s'", form);

@@ -138,6 +138,12 @@ static EtcStatus parse_short(CommandLine *line, const char *given, const char *n
     if (!row || (row->kind == KIND_FLAG && size < rest.size && !joined))
       return unknown_option(line, given, sv_from(given + 1));
     const char *attached = joined || size == rest.size ? NULL : rest.data + size;
+    if (attached && *attached == '=')
+      return session_usage(line->session, given,
+                           arena_printf(&line->session->arena, "-%s %s, or --%s=%s",
+                                        row->short_name, attached + 1, row->long_name,
+                                        attached + 1),
+                           "the value of a short option stands behind it without '='");
     status = take_option(line, row, attached, next, used);
     rest = (StrView){rest.data + size, joined ? rest.size - size : 0};
   }
