@@ -254,22 +254,28 @@ static void bound_pieces(MethodReader *r, const PteInstruction *in) {
   }
 }
 
-/* The largest size that calls of sym_size give each int, or a constant, with 1 added; 0: neither.
- */
-static int32_t *measured_sizes(MethodReader *r) {
+/* The largest size, with 1 added, that a call of sym_size gives; 0: it is another call. */
+static int32_t measured_size(const MethodReader *r, const PteInstruction *in) {
+  if (in->kind != PTE_KERNEL_CALL || in->count != 3 ||
+      op_find_out(r->m->operators[in->index]) != OP_SYM_SIZE_INT)
+    return 0;
+  const PteValue *self = &r->m->values[in->args[0]], *dim = &r->m->values[in->args[1]];
+  bool known = self->kind == PTE_TENSOR && dim->kind == PTE_INT && dim->i >= 0 &&
+               dim->i < self->tensor->rank && self->tensor->sizes[dim->i] < INT32_MAX;
+  return known ? self->tensor->sizes[dim->i] + 1 : 0;
+}
+
+/* Those of each int, or a constant, with 1 added; 0: neither. */
+static int32_t *largest_sizes(MethodReader *r) {
   int32_t *most = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
   for (uint32_t i = 0; i < r->m->value_count; i++)
     if (is_constant_int(r, i) && r->m->values[i].i >= 0 && r->m->values[i].i < INT32_MAX)
       most[i] = (int32_t)r->m->values[i].i + 1;
   for (uint32_t i = 0; i < r->m->instruction_count; i++) {
     const PteInstruction *in = &r->m->instructions[i];
-    bool measures = in->kind == PTE_KERNEL_CALL && in->count == 3 &&
-                    op_find_out(r->m->operators[in->index]) == OP_SYM_SIZE_INT;
-    const PteValue *self = measures ? &r->m->values[in->args[0]] : NULL;
-    const PteValue *dim = measures ? &r->m->values[in->args[1]] : NULL;
-    if (measures && self->kind == PTE_TENSOR && dim->kind == PTE_INT && dim->i >= 0 &&
-        dim->i < self->tensor->rank && self->tensor->sizes[dim->i] < INT32_MAX)
-      most[in->args[2]] = self->tensor->sizes[dim->i] + 1;
+    int32_t size = measured_size(r, in);
+    if (size)
+      most[in->args[2]] = size;
   }
   return most;
 }
@@ -277,7 +283,7 @@ static int32_t *measured_sizes(MethodReader *r) {
 /* Memory is planned for the sum of the largest sizes: what is added to the size of a tensor is no
  * larger than the rest. Nothing is larger than a maximum of it. */
 static void bound_terms(MethodReader *r) {
-  const int32_t *most = measured_sizes(r);
+  const int32_t *most = largest_sizes(r);
   for (uint32_t i = r->m->instruction_count; i > 0; i--) {
     const PteInstruction *in = &r->m->instructions[i - 1];
     bool scalars = in->kind == PTE_KERNEL_CALL && in->count == 3;

@@ -3,6 +3,7 @@
 import numpy as np
 
 import dynamic_data
+import dynamic_numbers
 from dynamic_case import RNG, Case, at_run, codes, floats, fractions, product_at_run, quantized, rows_at_run, weights
 
 
@@ -592,31 +593,5 @@ CASES = [
     Case('SAME with ceil_mode', 'float[2,3,n,m] x', 'float[2,3,a,b] y, float[2,3,c,d] z',
          'y = MaxPool<kernel_shape = [2,2], strides = [2,2], auto_pad = "SAME_UPPER", ceil_mode = 1>(x) '
          'z = AveragePool<kernel_shape = [3,3], strides = [2,2], auto_pad = "SAME_LOWER", ceil_mode = 1>(x)', lambda n, m: [floats(2, 3, n, m)]),
-    # Quotients by one number that are rounded: to the last bit, not by the reciprocal (41 / 41 would be 0).
-    Case('pixels of run-time scales', 'float[1,1,n,m] x', 'float[1,1,255,24] y, float[1,1,n,m] z, bool[1,1,n,m] w',
-         'k = Constant<value_ints = [1,1,255,24]>() y = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(x, , , k) '
-         'c = Constant<value = float {41}>() q = Div(x, c) z = Floor(q) d = Constant<value = float {1}>() p = Shape<start = 2>(x) s = ReduceMin<keepdims = 0>(p) '
-         'f = Cast<to = 1>(s) r = Div(x, f) w = Less(r, d)',
-         lambda n, m: [np.arange(n * m, dtype=np.float32).reshape(1, 1, n, m)], sizes=((9, 20), (18, 40), (1, 3)), high=40),
-    # A table of codes from 0 to 255 with the zero point 127, as quantizers of language models leave it: for rows, and as weights beside floats.
-    Case('tied embeddings of bytes', 'int64[n,m] i, float[n,m,64] x', 'float[n,m,40] y, float[n,m,40] z',
-         'e = Constant<value = uint8[40,64] {' + ', '.join(str(k * 37 % 256) for k in range(40 * 64)) + '}>() o = Constant<value = uint8 {127}>() '
-         's = Constant<value = float {0.0123}>() g = Gather(e, i) h = DequantizeLinear(g, s, o) t = Transpose(e) w = DequantizeLinear(t, s, o) '
-         'y = MatMul(h, w) b = ' + fractions(40) + ' p = MatMul(x, w) q = Add(p, b) z = Relu(q)',
-         lambda n, m: [RNG.integers(0, 40, (n, m)), floats(n, m, 64)]),
-    # The last row of attention whose mask compares positions: of the positions, too, only the last is computed.
-    Case('the last row behind a mask of positions', 'float[1,n,8] x, float[1,m,8] c', 'float[1,8] z',
-         'y = Concat<axis = 1>(c, x) h = Shape<start = 1, end = 2>(x) n0 = Squeeze(h) j = Shape<start = 1, end = 2>(c) p0 = Squeeze(j) t0 = Add(n0, p0) '
-         'o0 = Constant<value = int64 {0}>() o1 = Constant<value = int64 {1}>() a0 = Constant<value_ints = [0]>() a1 = Constant<value_ints = [1]>() '
-         'r = Range(o0, t0, o1) r1 = Unsqueeze(r, a0) q = Range(o0, n0, o1) q1 = Add(q, p0) q2 = Unsqueeze(q1, a1) k = LessOrEqual(r1, q2) '
-         't = Transpose<perm = [0,2,1]>(y) w = MatMul(x, t) low = Constant<value = float {-10000}>() f = Where(k, w, low) g = Softmax(f) o = MatMul(g, y) '
-         'v = ' + fractions(8, 8) + ' l = MatMul(o, v) e = Constant<value = int64 {-1}>() z = Gather<axis = 1>(l, e)',
-         lambda n, m: [floats(1, n, 8), floats(1, m, 8)]),
-    # Biases, factors and shifts as nodes of their own around convolutions, as paddle2onnx writes them.
-    Case('convolutions between numbers', 'float[1,3,n,m] x', 'float[1,4,n,m] y, float[1,4,n,m] z',
-         'a = ' + fractions(6, 3, 1, 1) + ' b = ' + fractions(1, 6, 1, 1) + ' f = Constant<value_floats = [1.5]>() s = Constant<value_floats = [0.25]>() '
-         'c = Conv(x, a) d = Add(c, b) e = Mul(f, d) g = Sub(e, s) h = HardSwish(g) i = Mul(f, h) j = Add(i, s) '
-         'k = ' + fractions(4, 6, 1, 1) + ' y = Conv(j, k) o = ' + fractions(6, 1, 1) + ' p = Add(h, o) q = Mul(p, f) '
-         'r = ' + fractions(6, 1, 3, 3) + ' t = Conv<group = 6, pads = [1,1,1,1]>(q, r) u = Sub(t, o) z = Conv(u, k)',
-         lambda n, m: [floats(1, 3, n, m)]),
+    *dynamic_numbers.CASES,
 ]
