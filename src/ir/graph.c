@@ -526,7 +526,22 @@ DiagPlace graph_place(const Graph *g, LocId id) {
 
 DiagPlace node_place(const Graph *g, NodeId n) { return graph_place(g, g->nodes[n].loc); }
 
+/* Sizes that are factors of both sides and never 0 say nothing: b * t == b * 10 is t == 10. */
+static void drop_factors(SymTable *t, Constraint *c) {
+  for (uint32_t i = 0; i < t->symbol_count; i++) {
+    SymInt factor = sym_symbol_by_index(t, i), lhs, rhs;
+    while (sym_lower(t, factor) >= 1 && !sym_is_const(c->lhs) && !sym_is_const(c->rhs) &&
+           sym_exact_div(t, c->lhs, factor, &lhs) && sym_exact_div(t, c->rhs, factor, &rhs) &&
+           !(sym_is_const(lhs) && sym_is_const(rhs))) {
+      c->lhs = lhs;
+      c->rhs = rhs;
+    }
+  }
+}
+
 void graph_add_constraint(Graph *g, Constraint c) {
+  if (c.kind == CONSTRAINT_EQ)
+    drop_factors(&g->syms, &c);
   for (uint32_t i = 0; i < g->constraint_count; i++) {
     const Constraint *old = &g->constraints[i];
     if (old->kind == c.kind && old->lhs == c.lhs && old->rhs == c.rhs)

@@ -394,8 +394,8 @@ static bool add_multiple(SymTable *t, Sum *out, Monomial *m, const Sum *s) {
   return true;
 }
 
-/* v / divisor when that leaves nothing: division of polynomials, a leading term at a time. */
-static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
+/* Division of polynomials, a leading term at a time. */
+bool sym_exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
   Sum left, by, quotient = {0}, one = {.constant = 1};
   sum_of(t, v, &left);
   sum_of(t, divisor, &by);
@@ -513,7 +513,7 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
   if (a == 0)
     return 0;
   SymInt q;
-  if (!sym_is_const(a) && sym_lower(t, b) > 0 && exact_div(t, a, b, &q))
+  if (!sym_is_const(a) && sym_lower(t, b) > 0 && sym_exact_div(t, a, b, &q))
     return within(t, (SymProof){q, a, b, SYM_FLOORDIV}, lo, hi);
   if (is_below(t, a, b, &q))
     return q;
@@ -537,7 +537,7 @@ SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
     return expr_intern(t, (SymExpr){.kind = SYM_MOD, .count = 2, .terms = (SymInt[]){rest, b}});
   }
   SymInt q;
-  if (a == b || (!sym_is_const(a) && !sym_is_const(b) && exact_div(t, a, b, &q)))
+  if (a == b || (!sym_is_const(a) && !sym_is_const(b) && sym_exact_div(t, a, b, &q)))
     return 0;
   if (is_below(t, a, b, &q))
     return q == 0 ? a : sym_add(t, a, b);

@@ -111,6 +111,9 @@ SymInt sym_add(SymTable *t, SymInt a, SymInt b);
 SymInt sym_sub(SymTable *t, SymInt a, SymInt b);
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b);
 SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b);
+/* v / divisor, neither a constant, when that leaves nothing whatever the symbols are; else false.
+ */
+bool sym_exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out);
 SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b); /* -floordiv(-a, b) */
 SymInt sym_mod(SymTable *t, SymInt a, SymInt b);     /* a - floordiv(a, b) * b */
 SymInt sym_min(SymTable *t, SymInt a, SymInt b);

@@ -248,10 +248,28 @@ static void add_dims(Sizes *z, Role role) {
   }
 }
 
+/* The model has no input for the tokens, or none for the cache. */
+static Status report_missing(Session *s, const struct Derive *d, Role role) {
+  bool tokens = role == ROLE_TOKENS;
+  return diag_report(&s->sink, DIAG_DERIVE, context_place(&s->ctx),
+                     tokens ? "the model has no input '" SV_FMT "' for the tokens"
+                            : "no input has a name like '" SV_FMT "'",
+                     SV_ARG(d->values[tokens ? KEY_TOKENS : KEY_PAST]));
+}
+
+static bool has_role(const Sizes *z, Role role) {
+  for (size_t i = 0; i < z->graph->n_input; i++)
+    if (role_of(z->options->derive, onnx_text(z->graph->input[i]->name)) == role)
+      return true;
+  return false;
+}
+
 Status derive_dims(Session *s, MethodOptions *options, const Onnx__GraphProto *graph) {
   Sizes z = {.s = s, .graph = graph, .options = options};
   if (!options->derive)
     return STATUS_OK;
+  if (!has_role(&z, ROLE_TOKENS) || !has_role(&z, ROLE_PAST))
+    return report_missing(s, options->derive, has_role(&z, ROLE_TOKENS) ? ROLE_PAST : ROLE_TOKENS);
   add_dims(&z, ROLE_TOKENS);
   add_dims(&z, ROLE_POSITIONS);
   add_dims(&z, ROLE_PAST);
@@ -296,7 +314,7 @@ static Status find_lengths(Deriver *x) {
   Graph *g = x->g;
   int tokens = find_input(x, ROLE_TOKENS), past = find_input(x, ROLE_PAST);
   if (past < 0)
-    return refuse(x, "no input has a name like '" SV_FMT "'", SV_ARG(x->d->values[KEY_PAST]));
+    return report_missing(x->s, x->d, ROLE_PAST);
   ValueId ids = g->inputs[tokens], cache = g->inputs[past];
   const Type *t = value_type(g, ids);
   if (t->rank != 2 || t->dims[0] != 1 || t->dtype != DTYPE_I64)
@@ -523,8 +541,7 @@ Status derive_run(Session *s) {
       continue;
     s->ctx.model_path = source_name(m->source);
     if (find_input(&x, ROLE_TOKENS) < 0)
-      return refuse(&x, "the model has no input '" SV_FMT "' for the tokens",
-                    SV_ARG(x.d->values[KEY_TOKENS]));
+      return report_missing(s, x.d, ROLE_TOKENS);
     TRY(derive_method(s, m, &vocabulary, &dynamic));
     if (add_constants(s, m->options->derive, vocabulary, dynamic) != ETC_OK)
       return STATUS_INVALID;

@@ -32,4 +32,8 @@ CASES = [
          'k = ' + fractions(4, 6, 1, 1) + ' y = Conv(j, k) o = ' + fractions(6, 1, 1) + ' p = Add(h, o) q = Mul(p, f) '
          'r = ' + fractions(6, 1, 3, 3) + ' t = Conv<group = 6, pads = [1,1,1,1]>(q, r) u = Sub(t, o) z = Conv(u, k)',
          lambda n, m: [floats(1, 3, n, m)]),
+    # `length ** 2` as torch exports it.
+    Case('a size squared', 'float[n,m] x', 'float[p] y',
+         's = Shape<start = 0, end = 1>(x) e = Constant<value = int64 {2}>() q = Pow(s, e) y = ConstantOfShape<value = float[1] {2.5}>(q)',
+         lambda n, m: [floats(n, m)]),
 ]

@@ -106,7 +106,10 @@ void translate_pow(Import *im) {
     y = ex_cast(im, y, DTYPE_I64);
   double exponent;
   ValueId power;
-  if (ex_rank(im, y) <= ex_rank(im, x) && one_double(im, y, &exponent)) {
+  bool one = ex_rank(im, y) <= ex_rank(im, x) && one_double(im, y, &exponent);
+  if (one && exponent == 2 && dtype_is_int(base)) {
+    power = ex_mul(im, x, x); /* of sizes, too: `length ** 2` */
+  } else if (one) {
     SymInt number;
     bool whole =
         sym_from_float(exponent, &number) &&
