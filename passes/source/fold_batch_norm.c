@@ -7,7 +7,8 @@
  * goes into matmul with a constant matrix, and the bias added to that, and into the weights of a
  * depthwise convolution behind it. A sum with a constant a channel is a shift only. One number
  * stands for all channels of a convolution before or behind it; a sum before one only where the
- * convolution pads nothing, for the padding is not added to.
+ * convolution pads nothing, for the padding is not added to: else what is summed is divided by the
+ * number instead.
  *
  * Of dequantized weights the scales are multiplied. Training with quantization in torch divides by
  * the factor of the norm and adds the bias between convolution and norm; that is taken together
@@ -352,13 +353,19 @@ static Affine for_outputs(double number, int64_t outputs, Arena *arena) {
   return to;
 }
 
+/* Whether the weights of convolution n can take a factor. */
+static bool takes_factor(const Graph *g, NodeId n) {
+  return !node_bool(g, n, 6) && foldable(g, n, 2) &&
+         value_cget(g, node_value(g, n, 1))->use_count == 1;
+}
+
 /* convolution(x * constant, weight), n: the weights take the factors, those of each channel where
  * each result reads one channel. */
 static ValueId fold_factor_before(Builder *b, NodeId n) {
   Graph *g = b->g;
   NodeId mul = match_op(g, node_value(g, n, 0), OP_MUL_TENSOR);
   ValueId weight = node_value(g, n, 1);
-  if (!mul || node_bool(g, n, 6) || !foldable(g, n, 2) || value_cget(g, weight)->use_count != 1)
+  if (!mul || !takes_factor(g, n))
     return 0;
   uint32_t at = value_is_const(g, node_value(g, mul, 1)) ? 1 : 0;
   ValueId x = node_value(g, mul, 1 - at), c = node_value(g, mul, at);
@@ -418,8 +425,54 @@ static bool fold_shift_before(Builder *b, NodeId n) {
   return true;
 }
 
+/* v / number, for each channel of y. */
+static ValueId shift_below(Builder *b, ValueId v, double number, ValueId y) {
+  Affine a;
+  double shift;
+  if (match_number(b->g, v, &shift) && value_dtype(b->g, v) == DTYPE_F32)
+    return build_scalar(b, DTYPE_F32, shift / number);
+  if (!factor_of(b->g, v, y, 1, b->data, &a))
+    return 0;
+  int64_t dims[MAX_RANK] = {a.channels};
+  uint32_t rank = value_rank(b->g, y) - 1;
+  for (uint32_t i = 1; i < rank; i++)
+    dims[i] = 1;
+  float *shifts = ARENA_ARRAY(b->data, float, (size_t)a.channels);
+  for (int64_t i = 0; i < a.channels; i++)
+    shifts[i] = (float)(a.factor[i] / number);
+  return build_const(b, DTYPE_F32, rank, dims, shifts);
+}
+
+/* x * number + shift in front of convolution n, which pads, as (x + shift / number) * number: the
+ * weights take the number then. */
+static bool exchange_before(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  NodeId sum = match_op_once(g, node_value(g, n, 0), OP_ADD_TENSOR);
+  if (!sum || node_scalar(g, sum, 2) != 1 || !takes_factor(g, n))
+    return false;
+  uint32_t at = value_is_const(g, node_value(g, sum, 1)) ? 1 : 0;
+  NodeId mul = match_op_once(g, node_value(g, sum, 1 - at), OP_MUL_TENSOR);
+  double number;
+  ValueId x;
+  if (!mul || !match_with_number(g, node_result(g, mul, 0), OP_MUL_TENSOR, &x, &number) ||
+      !isnormal((float)number) || value_dtype(g, x) != DTYPE_F32 ||
+      value_cget(g, x)->type != value_cget(g, node_result(g, sum, 0))->type)
+    return false;
+  ValueId shift = shift_below(b, node_value(g, sum, at), number, x);
+  if (!shift)
+    return false;
+  ValueId y = build_binary(b, OP_ADD_TENSOR, x, shift),
+          product = build_binary(b, OP_MUL_TENSOR, y, build_scalar(b, DTYPE_F32, number));
+  if (b->status != STATUS_OK)
+    return false;
+  node_set_arg(g, n, 0, A_VAL(product));
+  graph_remove_node(g, sum);
+  graph_remove_node(g, mul);
+  return true;
+}
+
 static ValueId fold_before(Builder *b, NodeId n) {
-  bool shifted = fold_shift_before(b, n);
+  bool shifted = fold_shift_before(b, n) || exchange_before(b, n);
   ValueId y = fold_factor_before(b, n);
   return y || !shifted ? y : node_result(b->g, n, 0);
 }

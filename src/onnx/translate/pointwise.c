@@ -94,6 +94,20 @@ void translate_mod(Import *im) {
 }
 
 /* The result has the type of the base; a constant single exponent becomes the scalar form. */
+/* x to the power of one number. */
+static ValueId power_of_number(Import *im, ValueId x, ValueId y, double exponent) {
+  DType base = ex_dtype(im, x);
+  SymInt number;
+  if (exponent == 2 && dtype_is_int(base))
+    return ex_mul(im, x, x); /* of sizes, too: `length ** 2` */
+  bool whole = sym_from_float(exponent, &number) &&
+               (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent) < 1e9 && dtype_is_float(base)));
+  ValueId power =
+      build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent));
+  return import_ok(im) && ex_rank(im, y) > 0 ? ex_view(im, power, vt(im, x)->dims, vt(im, x)->rank)
+                                             : power;
+}
+
 void translate_pow(Import *im) {
   ValueId x = in_required(im, 0), y = in_required(im, 1);
   if (im->opset < 7 && two_operands(im, &x, &y))
@@ -105,22 +119,9 @@ void translate_pow(Import *im) {
       dtype_in(ex_dtype(im, y), DTS_UNSIGNED)) /* promotes with nothing */
     y = ex_cast(im, y, DTYPE_I64);
   double exponent;
-  ValueId power;
   bool one = ex_rank(im, y) <= ex_rank(im, x) && one_double(im, y, &exponent);
-  if (one && exponent == 2 && dtype_is_int(base)) {
-    power = ex_mul(im, x, x); /* of sizes, too: `length ** 2` */
-  } else if (one) {
-    SymInt number;
-    bool whole =
-        sym_from_float(exponent, &number) &&
-        (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent) < 1e9 && dtype_is_float(base)));
-    power =
-        build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent));
-    if (import_ok(im) && ex_rank(im, y) > 0)
-      power = ex_view(im, power, vt(im, x)->dims, vt(im, x)->rank);
-  } else {
-    power = ex_binary(im, OP_POW_TENSOR_TENSOR, x, y);
-  }
+  ValueId power =
+      one ? power_of_number(im, x, y, exponent) : ex_binary(im, OP_POW_TENSOR_TENSOR, x, y);
   out(im, 0, ex_cast(im, power, base));
 }
 
