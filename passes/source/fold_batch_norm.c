@@ -292,13 +292,15 @@ static bool is_shifted(const Graph *g, NodeId n, Arena *arena, Shifted *s) {
   return true;
 }
 
-/* convolution(x) + constant, n. */
+/* convolution(x) + constant, n; not where the weights are codes: what is quantized behind it would
+ * be rounded otherwise. */
 static ValueId fold_shift(Builder *b, NodeId n) {
   Graph *g = b->g;
   Shifted s;
   uint32_t at = value_is_const(g, node_value(g, n, 0)) ? 1 : 0;
   NodeId conv = match_op_once(g, node_value(g, n, at), OP_CONVOLUTION);
-  if (!conv || !is_shifted(g, n, b->data, &s) || value_def(g, s.x) != conv)
+  if (!conv || !value_is_const(g, node_value(g, conv, 1)) || !is_shifted(g, n, b->data, &s) ||
+      value_def(g, s.x) != conv)
     return 0;
   ValueId bias = new_bias(b, node_value(g, conv, 2), &s.by, b->data);
   if (!bias)
