@@ -84,12 +84,20 @@ static ValueId rows_at(Builder *b, ValueId x, ValueId at, Dims to) {
   return dims.rank == 1 ? y : build_view_as(b, y, to);
 }
 
-/* 0, step, 2 * step, ... for the entries of a dim, looked up by its index. */
-static ValueId looked_up(Builder *b, SymInt size, SymInt step, ValueId at) {
+/* 0, step, 2 * step, ...: size of them. */
+static ValueId count_up(Builder *b, SymInt size, SymInt step) {
+  if (!sym_is_const(step)) { /* which arange does not take */
+    ValueId places = build(b, OP_ARANGE, A_INT(size), A_DTYPE(DTYPE_I64)),
+            by = build(b, OP_SCALAR_TENSOR, A_INT(step), A_DTYPE(DTYPE_I64));
+    return build_binary(b, OP_MUL_TENSOR, places, by);
+  }
   SymInt end = sym_mul(&b->g->syms, size, step);
-  ValueId table =
-      build(b, OP_ARANGE_START_STEP, A_INT(0), A_INT(end), A_INT(step), A_DTYPE(DTYPE_I64));
-  return rows_at(b, table, at, value_dims(b->g, at));
+  return build(b, OP_ARANGE_START_STEP, A_INT(0), A_INT(end), A_INT(step), A_DTYPE(DTYPE_I64));
+}
+
+/* The place of an entry of a dim, looked up by its index. */
+static ValueId looked_up(Builder *b, SymInt size, SymInt step, ValueId at) {
+  return rows_at(b, count_up(b, size, step), at, value_dims(b->g, at));
 }
 
 static ValueId flat_index(Builder *b, const Indexed *r) {

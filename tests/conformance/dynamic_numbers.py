@@ -36,4 +36,7 @@ CASES = [
     Case('a size squared', 'float[n,m] x', 'float[p] y',
          's = Shape<start = 0, end = 1>(x) e = Constant<value = int64 {2}>() q = Pow(s, e) y = ConstantOfShape<value = float[1] {2.5}>(q)',
          lambda n, m: [floats(n, m)]),
+    # Places of rows in a tensor of which more than the first dim varies.
+    Case('rows at pairs of indices', 'float[n,m,4] x, int64[96,2] i', 'float[96,4] y', 'y = GatherND(x, i)',
+         lambda n, m: [floats(n, m, 4), np.stack([RNG.integers(-n, n, 96), RNG.integers(-m, m, 96)], 1)]),
 ]
