@@ -172,10 +172,10 @@ static void find_spectra(Plan *p) {
 
 static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
-  bool weights_only = options->scheme != QUANT_INT8 && options->scheme != QUANT_INT8_DYNAMIC;
+  bool activations = options->scheme == QUANT_INT8 || options->scheme == QUANT_INT8_DYNAMIC;
   for (FOR_NODES(g, n)) {
     bool kept = options->kept && n < options->kept_count && options->kept[n],
-         spectrum = !weights_only && makes_spectrum(p, n);
+         spectrum = activations && makes_spectrum(p, n);
     bool out = kept || selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n) ||
                spectrum;
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
