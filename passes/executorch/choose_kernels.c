@@ -10,9 +10,9 @@
  *                        are such an index, the same for each head.
  *   gather, its index    the same, with places that are computed: of relative positions for any
  *   a clamp, repeated    length. What cannot be out of bounds needs no check.
- *   division by one      div with a rounding mode (none): div multiplies by the reciprocal, which
- * is number, rounded      off by a last bit, so that 256 / 3.3247 = 77 gives 76. It takes 0.5 ns an
- *                        element, div with a mode 1.5: only where the quotient is rounded later.
+ *   x / number, rounded  div with a rounding mode (none): div multiplies by the reciprocal, so
+ *                        that 41 / 41 is below 1. It takes 0.5 ns an element, div with a mode
+ *                        1.5: only where the quotient is rounded later.
  *   flip of one dim      index_select of its entries from the last to the first: flip takes 10
  *                        ns an element, index_select 4 along the last dim and 14 a row along
  *                        others. */

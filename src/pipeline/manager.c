@@ -153,13 +153,20 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   return status;
 }
 
-/* Whether a constraint behind the known ones fixes a size that varied: the model would have said so
- * when it was imported. */
+static bool is_backed_symbol(const SymTable *t, SymInt size) {
+  return !sym_is_const(size) && sym_expr(t, size)->kind == SYM_SYMBOL &&
+         !sym_expr(t, size)->unbacked;
+}
+
+/* Whether a constraint behind the known ones fixes a dim of an input: if the model wanted that, it
+ * would have been narrowed when it was imported. */
 static bool fixes_sizes(const Graph *g, uint32_t known) {
   bool fixes = false;
   for (uint32_t i = known; i < g->constraint_count; i++) {
     const Constraint *c = &g->constraints[i];
-    fixes = fixes || (c->kind == CONSTRAINT_EQ && sym_is_const(c->lhs) != sym_is_const(c->rhs));
+    fixes = fixes || (c->kind == CONSTRAINT_EQ &&
+                      ((is_backed_symbol(&g->syms, c->lhs) && sym_is_const(c->rhs)) ||
+                       (is_backed_symbol(&g->syms, c->rhs) && sym_is_const(c->lhs))));
   }
   return fixes;
 }
