@@ -299,23 +299,13 @@ static EtcStatus check_chain(Session *s, const Chain *chain, int priority) {
   return session_status(diag_end(d));
 }
 
-/* A file that another recipe includes. */
-static EtcStatus report_no_file(Session *s, const Chain *chain) {
-  Diag *d = diag_begin(&s->sink, DIAG_RECIPE, chain->at->at);
-  diag_message(d, "there is no file '%s'", chain->path);
-  diag_hint(d, "paths are relative to the recipe that names them");
-  return session_status(diag_end(d));
-}
-
 /* A name that is neither a recipe that comes with etc nor a file. */
 static EtcStatus check_exists(Session *s, const Chain *chain) {
   const char *names[MAX_KEYS];
   size_t count = 0;
   const char *slash = strrchr(chain->path, '/'), *name = slash ? slash + 1 : chain->path;
-  if (access(chain->path, F_OK) == 0)
+  if (strchr(name, '.') || access(chain->path, F_OK) == 0)
     return ETC_OK;
-  if (strchr(name, '.')) /* of the command line it is said where it is opened */
-    return chain->at ? report_no_file(s, chain) : ETC_OK;
   for (const RecipeText *t = recipe_texts; t->name && count < MAX_KEYS; t++)
     names[count++] = t->name;
   int nearest = text_nearest(sv_from(name), names, count);
