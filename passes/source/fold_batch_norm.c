@@ -26,6 +26,12 @@ typedef struct Affine {
   double *factor, *shift;
 } Affine;
 
+static Affine make_affine(int64_t channels, Arena *arena) {
+  return (Affine){.channels = channels,
+                  .factor = ARENA_ARRAY(arena, double, (size_t)channels),
+                  .shift = ARENA_ARRAY(arena, double, (size_t)channels)};
+}
+
 static bool load(const Graph *g, ValueId v, Arena *arena, int64_t channels, double *out) {
   if (!v || !value_is_const(g, v) || value_dtype(g, v) != DTYPE_F32)
     return false;
@@ -42,9 +48,7 @@ static bool affine_of(const Graph *g, NodeId n, Arena *arena, Affine *a) {
   SymInt channels = value_dim(g, node_value(g, n, 0), 1);
   if (!sym_is_const(channels) || channels <= 0 || channels > (1 << 20))
     return false;
-  a->channels = channels;
-  a->factor = ARENA_ARRAY(arena, double, (size_t)channels);
-  a->shift = ARENA_ARRAY(arena, double, (size_t)channels);
+  *a = make_affine(channels, arena);
   double *mean = ARENA_ARRAY(arena, double, (size_t)channels),
          *var = ARENA_ARRAY(arena, double, (size_t)channels);
   for (int64_t i = 0; i < channels; i++)
@@ -174,12 +178,17 @@ static bool factor_of(const Graph *g, ValueId c, ValueId v, uint32_t channel, Ar
   for (uint32_t i = 0; i < t->rank; i++)
     if (t->dims[i] != (i + missing == channel ? of->dims[channel] : 1))
       return false;
-  *a = (Affine){.channels = of->dims[channel]};
-  if (a->channels <= 1 || a->channels > CHANNELS_MAX)
+  if (of->dims[channel] <= 1 || of->dims[channel] > CHANNELS_MAX)
     return false;
-  a->factor = ARENA_ARRAY(arena, double, (size_t)a->channels);
-  a->shift = ARENA_ARRAY(arena, double, (size_t)a->channels);
+  *a = make_affine(of->dims[channel], arena);
   return load(g, c, arena, a->channels, a->factor);
+}
+
+static Affine same_factors(double number, int64_t channels, Arena *arena) {
+  Affine a = make_affine(channels, arena);
+  for (int64_t i = 0; i < channels; i++)
+    a.factor[i] = number;
+  return a;
 }
 
 /* The same of channels of images, or one number for all of them. */
@@ -193,11 +202,7 @@ static bool channel_factor(const Graph *g, ValueId c, ValueId v, Arena *arena, A
     return factor_of(g, c, v, 1, arena, a);
   if (!sym_is_const(channels) || channels < 1 || channels > CHANNELS_MAX)
     return false;
-  *a = (Affine){.channels = channels};
-  a->factor = ARENA_ARRAY(arena, double, (size_t)a->channels);
-  a->shift = ARENA_ARRAY(arena, double, (size_t)a->channels);
-  for (int64_t i = 0; i < channels; i++)
-    a->factor[i] = number;
+  *a = same_factors(number, channels, arena);
   return true;
 }
 
@@ -297,10 +302,8 @@ static bool is_shifted(const Graph *g, NodeId n, Arena *arena, Shifted *s) {
 static ValueId fold_shift(Builder *b, NodeId n) {
   Graph *g = b->g;
   Shifted s;
-  uint32_t at = value_is_const(g, node_value(g, n, 0)) ? 1 : 0;
-  NodeId conv = match_op_once(g, node_value(g, n, at), OP_CONVOLUTION);
-  if (!conv || !value_is_const(g, node_value(g, conv, 1)) || !is_shifted(g, n, b->data, &s) ||
-      value_def(g, s.x) != conv)
+  NodeId conv = is_shifted(g, n, b->data, &s) ? match_op_once(g, s.x, OP_CONVOLUTION) : 0;
+  if (!conv || !value_is_const(g, node_value(g, conv, 1)))
     return 0;
   ValueId bias = new_bias(b, node_value(g, conv, 2), &s.by, b->data);
   if (!bias)
@@ -347,14 +350,6 @@ static Affine by_output(const Affine *a, int64_t outputs, Arena *arena) {
   return to;
 }
 
-/* One number for all outputs. */
-static Affine for_outputs(double number, int64_t outputs, Arena *arena) {
-  Affine to = {.channels = outputs, .factor = ARENA_ARRAY(arena, double, (size_t)outputs)};
-  for (int64_t i = 0; i < outputs; i++)
-    to.factor[i] = number;
-  return to;
-}
-
 /* Whether the weights of convolution n can take a factor. */
 static bool takes_factor(const Graph *g, NodeId n) {
   return !node_bool(g, n, 6) && foldable(g, n, 2) &&
@@ -381,7 +376,7 @@ static ValueId fold_factor_before(Builder *b, NodeId n) {
   int64_t outputs = value_dim(g, weight, 0);
   if (!whole && node_int(g, n, 8) != a.channels)
     return 0;
-  a = whole ? for_outputs(number, outputs, b->data) : by_output(&a, outputs, b->data);
+  a = whole ? same_factors(number, outputs, b->data) : by_output(&a, outputs, b->data);
   NodeId codes = dequantized_constant(g, weight);
   weight = codes ? scale_codes(b, codes, &a, false) : scale_weight(b, weight, &a, false, 1);
   if (!weight)
@@ -395,8 +390,7 @@ static Affine shifts_of(const Graph *g, NodeId n, const Affine *by, Arena *arena
   int64_t outputs = t.dims[0], inputs = t.dims[1], taps = dims_count(t.dims, 2, t.rank),
           in_group = outputs / node_int(g, n, 8);
   const float *weight = t.data;
-  Affine to = for_outputs(1, outputs, arena);
-  to.shift = ARENA_ARRAY(arena, double, (size_t)outputs);
+  Affine to = same_factors(1, outputs, arena);
   for (int64_t o = 0; o < outputs; o++)
     for (int64_t i = 0; i < inputs; i++)
       for (int64_t k = 0; k < taps; k++)

@@ -268,8 +268,10 @@ Status derive_dims(Session *s, MethodOptions *options, const Onnx__GraphProto *g
   Sizes z = {.s = s, .graph = graph, .options = options};
   if (!options->derive)
     return STATUS_OK;
-  if (!has_role(&z, ROLE_TOKENS) || !has_role(&z, ROLE_PAST))
-    return report_missing(s, options->derive, has_role(&z, ROLE_TOKENS) ? ROLE_PAST : ROLE_TOKENS);
+  if (!has_role(&z, ROLE_TOKENS))
+    return report_missing(s, options->derive, ROLE_TOKENS);
+  if (!has_role(&z, ROLE_PAST))
+    return report_missing(s, options->derive, ROLE_PAST);
   add_dims(&z, ROLE_TOKENS);
   add_dims(&z, ROLE_POSITIONS);
   add_dims(&z, ROLE_PAST);
