@@ -5,8 +5,6 @@
  * each other. */
 #include "interp/symbols.h"
 
-#include <stdio.h>
-
 #include "ir/solve.h"
 #include "ir/text.h"
 
@@ -48,16 +46,45 @@ bool symbols_eval(const Symbols *s, SymInt expr, int64_t *out) {
   return symbols_known(s, expr) && sym_eval(&s->g->syms, expr, s->values, out);
 }
 
-/* "s0 ('batch')", "s0*4 + 3". */
-static const char *expr_text(const Symbols *s, SymInt expr, StrBuf *buf) {
-  strbuf_clear(buf);
-  sym_print(&s->g->syms, expr, buf);
-  if (!sym_is_const(expr)) {
-    const SymExpr *e = sym_expr(&s->g->syms, expr);
-    if (e->kind == SYM_SYMBOL && e->name && e->name[0]) {
-      strbuf_append_within(buf, " ('", sv_from(e->name), "')");
+/* "input 'x'", "input 2" when it has no name. */
+static void append_input(const Graph *g, uint32_t i, StrBuf *out) {
+  StrView name = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
+  if (name.size)
+    strbuf_printf(out, "input '" SV_FMT "'", SV_ARG(name));
+  else
+    strbuf_printf(out, "input %u", i);
+}
+
+static const char *input_label(const Graph *g, uint32_t i, StrBuf *buf) {
+  append_input(g, i, buf);
+  return strbuf_cstr(buf);
+}
+
+/* The first dim of an input that is this size; false: none is. */
+static bool append_dim(const Graph *g, SymInt size, StrBuf *out) {
+  for (uint32_t i = 0; i < g->input_count; i++) {
+    const Type *type = value_type(g, g->inputs[i]);
+    for (uint32_t d = 0; d < type->rank; d++) {
+      if (type->dims[d] != size)
+        continue;
+      strbuf_printf(out, "dim %u of ", d);
+      append_input(g, i, out);
+      return true;
     }
   }
+  return false;
+}
+
+/* "s0 ('batch')", "dim 1 of input 'x'" where it has no name, "s0*4 + 3". */
+static const char *expr_text(const Symbols *s, SymInt expr, StrBuf *buf) {
+  const SymExpr *e = sym_is_const(expr) ? NULL : sym_expr(&s->g->syms, expr);
+  bool symbol = e && e->kind == SYM_SYMBOL, named = symbol && e->name && e->name[0];
+  strbuf_clear(buf);
+  if (symbol && !named && append_dim(s->g, expr, buf))
+    return strbuf_cstr(buf);
+  sym_print(&s->g->syms, expr, buf);
+  if (named)
+    strbuf_append_within(buf, " ('", sv_from(e->name), "')");
   return strbuf_cstr(buf);
 }
 
@@ -138,23 +165,10 @@ static Status check_constraints(Symbols *s) {
   return STATUS_OK;
 }
 
-/* "input 'x'", "input 2" when it has no name. */
-static const char *input_label(const Graph *g, uint32_t i, char *buffer, size_t size) {
-  StrView name = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
-  if (name.size)
-    snprintf(buffer, size, "input '" SV_FMT "'", (int)min_i64((int64_t)name.size, 100), name.data);
-  else
-    snprintf(buffer, size, "input %u", i);
-  return buffer;
-}
-
-enum { LABEL_SIZE = 128 };
-
 static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t value) {
   const Type *type = value_type(s->g, s->g->inputs[input]);
-  StrBuf text = {0};
-  char buffer[LABEL_SIZE];
-  const char *label = input_label(s->g, input, buffer, sizeof buffer);
+  StrBuf text = {0}, name = {0};
+  const char *label = input_label(s->g, input, &name);
   Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, context_place(s->g->ctx));
   int64_t expected;
   if (symbols_eval(s, type->dims[dim], &expected))
@@ -168,6 +182,7 @@ static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t 
   if (s->g->dim_flags)
     diag_note(d, "the sizes are those of%s", s->g->dim_flags);
   strbuf_release(&text);
+  strbuf_release(&name);
   return diag_end(d);
 }
 
@@ -189,17 +204,17 @@ static Status range_error(Symbols *s, DiagPlace place, const char *where, SymInt
 
 static Status input_range_error(Symbols *s, uint32_t input, uint32_t dim, SymInt symbol,
                                 int64_t value) {
-  char label[LABEL_SIZE], where[2 * LABEL_SIZE];
-  StrBuf text = {0};
-  bool direct = value_dim(s->g, s->g->inputs[input], dim) == symbol;
-  snprintf(where, sizeof where, "dim %u of %s %s", dim, input_label(s->g, input, label, LABEL_SIZE),
-           direct ? "is" : "makes ");
-  if (!direct) {
-    size_t used = strlen(where);
-    snprintf(where + used, sizeof where - used, "%s", expr_text(s, symbol, &text));
-  }
+  StrBuf where = {0}, text = {0};
+  strbuf_printf(&where, "dim %u of ", dim);
+  append_input(s->g, input, &where);
+  if (value_dim(s->g, s->g->inputs[input], dim) == symbol)
+    strbuf_append(&where, SV(" is"));
+  else
+    strbuf_printf(&where, " makes %s", expr_text(s, symbol, &text));
+  Status status = range_error(s, context_place(s->g->ctx), strbuf_cstr(&where), symbol, value);
+  strbuf_release(&where);
   strbuf_release(&text);
-  return range_error(s, context_place(s->g->ctx), where, symbol, value);
+  return status;
 }
 
 /* One round over all dims of all inputs. */
@@ -250,10 +265,8 @@ static Status wrong_shape(const Symbols *s, const char *label, const Type *type,
   return diag_end(d);
 }
 
-static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
-  const Type *type = value_type(s->g, s->g->inputs[i]);
-  char buffer[LABEL_SIZE];
-  const char *label = input_label(s->g, i, buffer, sizeof buffer);
+static Status check_type(const Symbols *s, const char *label, const Type *type,
+                         const Tensor *input) {
   if (type->kind != TYPE_TENSOR)
     return diag_report(s->sink, DIAG_NOT_IMPLEMENTED, context_place(s->g->ctx),
                        "%s is a scalar, not a tensor", label);
@@ -266,6 +279,14 @@ static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
     return STATUS_OK;
   return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, context_place(s->g->ctx), "%s takes %s, not %s",
                      label, dtype_name((DType)type->dtype), dtype_name(input->dtype));
+}
+
+static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
+  StrBuf name = {0};
+  Status status =
+      check_type(s, input_label(s->g, i, &name), value_type(s->g, s->g->inputs[i]), input);
+  strbuf_release(&name);
+  return status;
 }
 
 Status symbols_bind_inputs(Symbols *s, const Tensor *inputs, uint32_t count) {

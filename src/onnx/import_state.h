@@ -135,6 +135,8 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
                       uint32_t rank);
 /* Whether an input has a dim that goes by this name alone. */
 bool import_has_dim(const Onnx__GraphProto *graph, StrView name);
+/* The --dim of that name, or NULL. */
+const DimFlag *import_dim_flag(const Import *im, StrView name);
 /* The shape declared for a name of this frame; false when there is none or a dim is unknown. */
 bool import_declared_dims(Import *im, NameId name, Dims *dims);
 

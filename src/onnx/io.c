@@ -39,7 +39,7 @@ static SymInt remember_dim(ImportState *s, NameId name, SymInt value) {
   return dim->value = value;
 }
 
-static const DimFlag *find_flag(const Import *im, StrView name) {
+const DimFlag *import_dim_flag(const Import *im, StrView name) {
   for (uint32_t i = 0; i < im->options->dim_count; i++)
     if (sv_eq(im->options->dims[i].name, name))
       return &im->options->dims[i];
@@ -70,7 +70,7 @@ static bool term_size(Import *im, StrView term, SymInt *out) {
     return *out >= 0 && *out <= INT64_MAX / 16;
   term = root_name(im, term);
   if (!term.size ||
-      (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !find_flag(im, term)))
+      (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !import_dim_flag(im, term)))
     return false;
   *out = dim_by_name(im, term);
   return true;
@@ -96,7 +96,7 @@ static SymInt dim_by_name(Import *im, StrView name) {
   SymInt *known = known_dim(s, id);
   if (known)
     return *known;
-  const DimFlag *flag = find_flag(im, name);
+  const DimFlag *flag = import_dim_flag(im, name);
   if (flag) {
     use_flag(im, flag);
     return remember_dim(s, id, flag_value(im, flag));
@@ -111,7 +111,7 @@ static SymInt dim_by_name(Import *im, StrView name) {
 /* Follows --dim NAME=OTHER, whose flags are used thereby. */
 static StrView root_name(Import *im, StrView name) {
   for (uint32_t step = 0; step < im->options->dim_count; step++) {
-    const DimFlag *flag = find_flag(im, name);
+    const DimFlag *flag = import_dim_flag(im, name);
     if (!flag || !flag->same.size || flag->plus.size)
       break;
     use_flag(im, flag);
@@ -126,9 +126,9 @@ static StrView dim_name(Import *im, const Onnx__TensorShapeProto__Dimension *d, 
                         size_t axis) {
   StrView param = onnx_dim_param(d);
   StrView own = sv_from(arena_printf(&im->state->arena, SV_FMT ":%zu", SV_ARG(input), axis));
-  if (param.size && find_flag(im, own))
+  if (param.size && import_dim_flag(im, own))
     note_dim(im->state, intern_add(&im->ctx->names, param))->split = true;
-  else if (param.size && (!onnx_dim_is_nameless(param) || find_flag(im, param)))
+  else if (param.size && (!onnx_dim_is_nameless(param) || import_dim_flag(im, param)))
     return param;
   return own;
 }
@@ -158,7 +158,7 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
     StrView name = root_name(im, dim_name(im, t->shape->dim[i], onnx_text(info->name), i));
     NameId id = intern_add(&im->ctx->names, name);
     bool fits = dims[i] <= INT64_MAX / 16;
-    if (fits && !known_dim(im->state, id) && !find_flag(im, name))
+    if (fits && !known_dim(im->state, id) && !import_dim_flag(im, name))
       remember_dim(im->state, id, dims[i]);
   }
 }
@@ -219,7 +219,7 @@ static void note_output_flags(Import *im, const Onnx__GraphProto *graph) {
     const Onnx__TypeProto__Tensor *t = onnx_tensor_type(graph->output[i]);
     for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
       StrView param = onnx_dim_param(t->shape->dim[k]);
-      const DimFlag *flag = param.size ? find_flag(im, param) : NULL;
+      const DimFlag *flag = param.size ? import_dim_flag(im, param) : NULL;
       if (flag)
         use_flag(im, flag);
     }
@@ -231,7 +231,7 @@ static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < im->options->dim_count; i++) {
     const DimFlag *flag = &im->options->dims[i];
-    if (!flag->same.size || import_has_dim(graph, flag->same) || find_flag(im, flag->same))
+    if (!flag->same.size || import_has_dim(graph, flag->same) || import_dim_flag(im, flag->same))
       continue;
     Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, context_place(im->ctx));
     diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
@@ -501,7 +501,7 @@ bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound) {
   StrView param = onnx_dim_param(d);
   if (!param.size)
     return false;
-  const DimFlag *flag = find_flag(im, root_name(im, param));
+  const DimFlag *flag = import_dim_flag(im, root_name(im, param));
   const SymInt *known = declared_dim(im, d);
   *bound = known ? sym_upper(&im->g->syms, *known) : flag ? flag->hi : INT64_MAX;
   return *bound != INT64_MAX;

@@ -77,6 +77,34 @@ static void check_shape(Import *im, const Onnx__ValueInfoProto *info, ValueId v)
   strbuf_release(&text);
 }
 
+/* --dim of a dimension that only outputs have serves sizes that data decide. Others follow from the
+ * inputs, and must be what it says. */
+static void check_flags(Import *im, const Onnx__ValueInfoProto *info, ValueId v) {
+  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
+  const SymTable *syms = &im->g->syms;
+  for (size_t i = 0; t && t->shape && i < t->shape->n_dim && i < value_rank(im->g, v); i++) {
+    StrView name = onnx_dim_param(t->shape->dim[i]);
+    const DimFlag *flag = name.size ? import_dim_flag(im, name) : NULL;
+    SymInt size = value_dim(im->g, v, (uint32_t)i);
+    if (!flag || flag->same.size || import_has_dim(im->model->proto->graph, name) ||
+        (sym_upper(syms, size) >= flag->lo && sym_lower(syms, size) <= flag->hi))
+      continue;
+    im->state->failed = true;
+    StrBuf text = {0};
+    sym_print_named(syms, size, &text);
+    if (!sym_is_const(size))
+      strbuf_printf(&text, ", %lld..%lld", (long long)sym_lower(syms, size),
+                    (long long)sym_upper(syms, size));
+    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_CONTRADICTION, context_place(im->ctx));
+    diag_message(d, "dim %zu of output '" SV_FMT "', called '" SV_FMT "', is %s, not as --dim says",
+                 i, SV_ARG(onnx_text(info->name)), SV_ARG(name), strbuf_cstr(&text));
+    diag_hint(d, "it follows from the sizes of the inputs: leave --dim " SV_FMT " out",
+              SV_ARG(name));
+    (void)diag_end(d);
+    strbuf_release(&text);
+  }
+}
+
 static void add_tensor(Import *im, Outputs *outputs, const Onnx__ValueInfoProto *info,
                        const Binding *binding) {
   StrView name = onnx_text(info->name);
@@ -94,6 +122,7 @@ static void add_tensor(Import *im, Outputs *outputs, const Onnx__ValueInfoProto 
                         dtype_name(value_dtype(im->g, binding->value))));
   } else {
     check_shape(im, info, binding->value);
+    check_flags(im, info, binding->value);
   }
   add(im, outputs, import_name(im, info->name), binding->value);
 }

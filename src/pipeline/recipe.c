@@ -1,6 +1,7 @@
 /* See recipe.h. */
 #include "pipeline/recipe.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "pipeline/settings.h"
@@ -319,6 +320,15 @@ static EtcStatus check_exists(Session *s, const Chain *chain) {
   return status;
 }
 
+/* The place of a file that cannot be read is where it is included. */
+static EtcStatus check_readable(Session *s, const Chain *chain) {
+  if (!chain->at || access(chain->path, R_OK) == 0)
+    return ETC_OK;
+  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, chain->at->at,
+                                    "cannot read the recipe '%s': %s", chain->path,
+                                    strerror(errno)));
+}
+
 static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
   EtcStatus status = check_chain(s, chain, *priority);
   if (status != ETC_OK)
@@ -332,6 +342,7 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
     status = read_bytes(&r, name, (const uint8_t *)shipped->text, strlen(shipped->text));
   } else {
     TRY(check_exists(s, chain));
+    TRY(check_readable(s, chain));
     TRY(session_status(file_map(&file, &s->arena, &s->sink, chain->path)));
     status = read_bytes(&r, name, file.data, file.size);
     file_unmap(&file);

@@ -22,6 +22,9 @@ t lower $data/dims.onnx $dims --bound sum:0=3 -o dims.pte
 t lower $data/dims.onnx $dims -q --bound prodct=3 -o dims.pte
 t lower $data/dims.onnx $dims --bound product=0 -o dims.pte
 t lower $data/dims.onnx $dims --bound product -o dims.pte
+# Sizes of outputs that follow from those of inputs.
+t lower $data/dims.onnx --dim batch=4 --dim n=4 --dim m=8 --dim p=2 --dim m2=7 -o dims.pte
+t lower $data/dims.onnx --dim batch=1..8 --dim n=1..12 --dim m=2..10 --dim p=9..12 -o dims.pte
 # Stated equalities.
 t lower $data/dims.onnx --dim batch=2..4 --dim n=batch --dim m=4..8 -v -o same.pte
 t run same.pte -i 0=$data/x24.npy -i 1=$data/x24.npy -i 2=$data/x44.npy

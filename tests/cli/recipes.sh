@@ -52,6 +52,8 @@ bad 'pass: {canonicalize: edgy}\n'
 bad 'pass: {canonicalise: edge}\n'
 bad 'backend: {xnnpack: {whole: maybe}}\n'
 bad 'backend: {xnnpack: {hole: true}}\n'
+bad 'quantize: int8\ncalibrate: missing.npz\nbundle: none.npz\n'
+bad 'model: add.onnx\nquantize: int8\nranges: missing.json\n'
 ls
 # Each include is read: ten levels of two are a thousand.
 i=1
@@ -62,6 +64,7 @@ done
 echo "dim: {batch: 2}" >level11.yaml
 t recipe check level1.yaml
 # All that a recipe says is shown: of the program, and of each method.
+: >sub/x.npz
 cat >sub/full.yaml <<END
 output: out.pte
 depfile: out.d

@@ -63,14 +63,35 @@ static void print_options(Arena *arena, const MethodOptions *o, StrBuf *out) {
   print_said(o->said, o->said_count, out);
 }
 
-static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
-  strbuf_printf(out, "method '%s' from %s\n", source->method, source->path);
-  print_options(&s->arena, session_resolve(s, sv_from(source->method)), out);
-  if (path_is_stdin(source->path) || access(source->path, R_OK) == 0)
+/* what: "the model", "calibrate". NULL: none is named. */
+static EtcStatus check_file(Session *s, const char *what, const char *path) {
+  if (!path || path_is_stdin(path) || access(path, R_OK) == 0)
     return ETC_OK;
-  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, diag_file(source->path),
-                                    "cannot read the model of '%s': %s", source->method,
-                                    strerror(errno)));
+  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, diag_file(path),
+                                    "cannot read the file of '%s': %s", what, strerror(errno)));
+}
+
+static EtcStatus check_files(Session *s, const char *model, const MethodOptions *o) {
+  const struct {
+    const char *what, *path;
+  } files[] = {{"model", model},
+               {"calibrate", o->quantize.data},
+               {"ranges", o->quantize.ranges},
+               {"compare", o->compare},
+               {"bundle", o->bundle}};
+  EtcStatus status = ETC_OK;
+  for (size_t i = 0; i < COUNT_OF(files); i++) {
+    EtcStatus one = check_file(s, files[i].what, files[i].path);
+    status = status == ETC_OK ? one : status;
+  }
+  return status;
+}
+
+static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
+  const MethodOptions *o = session_resolve(s, sv_from(source->method));
+  strbuf_printf(out, "method '%s' from %s\n", source->method, source->path);
+  print_options(&s->arena, o, out);
+  return check_files(s, source->path, o);
 }
 
 /* The options of a method that no model of the recipe has are for one that is given with it. */
@@ -89,8 +110,9 @@ static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   if (s->program.source_count)
     return status;
   strbuf_append(out, SV("any model\n"));
-  print_options(&s->arena, session_resolve(s, SV("forward")), out);
-  return ETC_OK;
+  const MethodOptions *o = session_resolve(s, SV("forward"));
+  print_options(&s->arena, o, out);
+  return check_files(s, NULL, o);
 }
 
 int cmd_recipe(const CommandLine *line) {
