@@ -191,7 +191,40 @@ static void advise_samples(const Session *s, StrBuf *out) {
                         "--calibrate random, chooses codes with less noise"));
 }
 
+/* A symbol that is a dim with a name, or NULL. */
+static const char *dim_name(const SymTable *t, SymInt size) {
+  const SymExpr *e = sym_is_const(size) ? NULL : sym_expr(t, size);
+  return e && e->kind == SYM_SYMBOL && !e->unbacked && e->name && e->name[0] ? e->name : NULL;
+}
+
+static void append_flag(StrBuf *out, const char *name, const char *size) {
+  StrBuf flag = {0};
+  strbuf_printf(&flag, "%s=%s", name, size);
+  strbuf_append_word(out, sv_from(strbuf_cstr(&flag)));
+  strbuf_release(&flag);
+}
+
+/* Two dims with a range each that must be equal: a call in which they are not ends. */
+static void advise_equal(const Session *s, StrBuf *out) {
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Graph *g = s->program.methods[i].graph;
+    for (uint32_t k = 0; k < g->constraint_count; k++) {
+      const Constraint *c = &g->constraints[k];
+      const char *a = dim_name(&g->syms, c->lhs), *b = dim_name(&g->syms, c->rhs);
+      if (c->kind != CONSTRAINT_EQ || !a || !b)
+        continue;
+      strbuf_append(out, out->size ? SV("; ") : SV(""));
+      strbuf_append_within(out, "sizes '", sv_from(a), "' and '");
+      strbuf_append_within(out, "", sv_from(b), "' must be equal in each call: --dim ");
+      append_flag(out, b, a);
+      strbuf_append(out, SV(" says so"));
+      return;
+    }
+  }
+}
+
 static void advise(const Session *s, const Summary *f, StrBuf *out) {
+  advise_equal(s, out);
   advise_backend(s, f, out);
   advise_size(s, f, out);
   advise_samples(s, out);
@@ -244,6 +277,8 @@ static void print_text(const Session *s, const char *output, const Summary *f, S
     strbuf_printf(out, ", cache: %s", cache_says(s));
   strbuf_append(out, SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
+  if (s->program.method_count > 1)
+    strbuf_printf(out, " in %u methods", s->program.method_count);
   print_excess(out, w->arena_bytes, f->excess);
   strbuf_append(out, SV(", weights "));
   strbuf_append_bytes(out, w->weight_bytes);
