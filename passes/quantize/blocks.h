@@ -1,4 +1,4 @@
-/* Weights of 4 bits, with a scale for each block of a row. */
+/* Weights of 4 bits, with a scale for each block of a row, and codes that are chosen by samples. */
 #ifndef ETC_PASSES_QUANTIZE_BLOCKS_H
 #define ETC_PASSES_QUANTIZE_BLOCKS_H
 
@@ -31,5 +31,9 @@ Constant block_codes(Graph *g, const BlockMatrix *m, const float *scales);
  * and kept in the graph, two in a byte. */
 Constant block_codes_by_moments(Graph *g, const BlockMatrix *m, const float *moments,
                                 float *scales);
+/* The codes of 8 bits [rows, columns] by a scale for each row, likewise. Rows are groups, as those
+ * of a convolution: moments [groups, columns, moments_width(columns)], block is columns. */
+Constant channel_codes_by_moments(Graph *g, const BlockMatrix *m, uint64_t groups,
+                                  const float *moments, float *scales);
 
 #endif

@@ -65,10 +65,26 @@ static float *scales_of(Graph *g, NodeId n, ValueId w, const Channels *ch, int64
   return scales;
 }
 
-/* The integers of a weight, transposed when a permute of a matrix follows. */
-static ValueId weight_codes(Graph *g, ValueId w, const Quantization *q, const Channels *ch,
-                            const float *scales, bool transposed) {
-  Constant codes = channel_codes(g, value_constant(g, w), ch, transposed, scales, q->low, q->high);
+/* The nearest codes, or those by moments of what the weight is multiplied by. */
+static Constant codes_of_channels(Graph *g, NodeId n, const Quantization *q, const Channels *ch,
+                                  float *scales, bool transposed) {
+  ValueId w = node_value(g, n, 0), moments = node_value(g, n, OBSERVE_MOMENTS);
+  if (!moments)
+    return channel_codes(g, value_constant(g, w), ch, transposed, scales, q->low, q->high);
+  uint64_t rows = (uint64_t)value_dim(g, moments, 0);
+  BlockMatrix m = {.floats = *value_constant(g, w),
+                   .rows = ch->count,
+                   .columns = ch->inner,
+                   .block = (uint32_t)ch->inner};
+  return channel_codes_by_moments(g, &m, rows / ch->inner,
+                                  (const void *)value_constant(g, moments)->data, scales);
+}
+
+/* The integers of a weight that is marked at n, transposed when a permute of a matrix follows. */
+static ValueId weight_codes(Graph *g, NodeId n, const Quantization *q, const Channels *ch,
+                            float *scales, bool transposed) {
+  ValueId w = node_value(g, n, 0);
+  Constant codes = codes_of_channels(g, n, q, ch, scales, transposed);
   SymInt dims[MAX_RANK];
   uint32_t rank = value_rank(g, w);
   for (uint32_t i = 0; i < rank; i++)
@@ -155,8 +171,8 @@ static Status convert_weight(Graph *g, NodeId n) {
   Channels ch = channels_of(g, w, q.axis);
   NodeId permute = permute_behind(g, n);
   bool transposed = permute && q.axis == 1;
-  const float *scales = scales_of(g, n, w, &ch, q.high);
-  ValueId codes = weight_codes(g, w, &q, &ch, scales, transposed);
+  float *scales = scales_of(g, n, w, &ch, q.high);
+  ValueId codes = weight_codes(g, n, &q, &ch, scales, transposed);
   q.scales = vector(g, scales, ch.count);
   q.axis = transposed ? 0 : q.axis;
   Builder b = builder_make(g, n, node_cget(g, n)->loc);
@@ -181,8 +197,8 @@ static Status convert_table(Graph *g, NodeId n, NodeId gather) {
   ValueId w = node_value(g, n, 0), rows = node_result(g, gather, 0);
   Quantization q = {.dtype = DTYPE_I8, .low = -INT8_MAX, .high = INT8_MAX};
   Channels ch = channels_of(g, w, 0);
-  const float *scales = scales_of(g, n, w, &ch, q.high);
-  ValueId codes = weight_codes(g, w, &q, &ch, scales, false), factors = vector(g, scales, ch.count);
+  float *scales = scales_of(g, n, w, &ch, q.high);
+  ValueId codes = weight_codes(g, n, &q, &ch, scales, false), factors = vector(g, scales, ch.count);
   Builder b = builder_make(g, gather, node_cget(g, gather)->loc);
   bool select = node_cget(g, gather)->op == OP_INDEX_SELECT;
   ValueId index = node_cget(g, gather)->op == OP_INDEX_TENSOR ? node_list_value(g, gather, 1, 0)

@@ -1,6 +1,6 @@
-/* Codes of 4 bits with samples in mind: what a code leaves of a weight is made up for by the
- * weights of the columns behind it, as far as their operands go together on the samples (Optimal
- * Brain Compression, GPTQ).
+/* Codes with samples in mind: what a code leaves of a weight is made up for by the weights of the
+ * columns behind it, as far as their operands go together on the samples (Optimal Brain
+ * Compression, GPTQ).
  *
  * With H, the second moments of the operand, a row of errors d costs d H d'. Its columns are
  * rounded in order. When column i is off by d, the columns behind it are best moved by d * U[i, k]
@@ -22,9 +22,12 @@ enum { LANES = 32 }; /* rows beside each other; loops over them are too long to 
 
 typedef struct Job {
   const BlockMatrix *m;
+  uint64_t groups; /* of rows, each with moments of its own */
+  const float *moments;
   float *upper; /* as the moments: 1 / (U[i, i] * U[i, i]) at [i, i], U[i, k] / U[i, i] behind it */
+  float low, high; /* codes */
   float *scales;
-  uint8_t *codes; /* rows of two in a byte */
+  uint8_t *codes; /* of 4 bits: rows of two in a byte */
 } Job;
 
 /* --- moments --- */
@@ -82,29 +85,39 @@ static uint64_t window_end(const Job *j, uint64_t column) {
   return end < j->m->columns ? end : j->m->columns;
 }
 
-typedef struct Preparation {
-  Job *job;
-  const float *moments;
-} Preparation;
+static uint64_t window_count(const Job *j) {
+  return (j->m->columns + OBSERVE_WINDOW - 1) / OBSERVE_WINDOW;
+}
 
+/* Windows of all groups. */
 static void prepare(void *user, size_t begin, size_t end) {
-  const Preparation *p = user;
-  uint64_t width = moments_width(p->job->m->columns);
+  const Job *j = user;
+  uint64_t width = moments_width(j->m->columns), windows = window_count(j);
   for (uint64_t i = begin; i < end; i++) {
-    uint64_t first = i * OBSERVE_WINDOW, at = first * width;
-    prepare_window(p->moments + at, window_end(p->job, first) - first, width, p->job->upper + at);
+    uint64_t first = i % windows * OBSERVE_WINDOW,
+             at = (i / windows * j->m->columns + first) * width;
+    prepare_window(j->moments + at, window_end(j, first) - first, width, j->upper + at);
   }
+}
+
+/* To be freed. */
+static float *prepare_all(Job *j) {
+  j->upper = xrealloc(
+      NULL, j->groups * j->m->columns * moments_width(j->m->columns) * sizeof *j->upper + 1);
+  parallel_for(j->groups * window_count(j), 1, prepare, j);
+  return j->upper;
 }
 
 /* --- rounding; x has the weights of a column side by side, for LANES rows --- */
 
 /* x becomes its codes, off what they leave of it. */
-static void round_column(float *restrict x, const float *restrict scales, float weight,
-                         float *restrict off, float *restrict cost) {
+static void round_column(const Job *j, float *restrict x, const float *restrict scales,
+                         float weight, float *restrict off, float *restrict cost) {
+  const float low = j->low, high = j->high;
   for (uint32_t r = 0; r < LANES; r++) {
     float code = x[r] / scales[r];
-    code = code > BLOCK_CODE_MIN ? code : BLOCK_CODE_MIN;
-    code = code < BLOCK_CODE_MAX ? code : BLOCK_CODE_MAX;
+    code = code > low ? code : low;
+    code = code < high ? code : high;
     code = round_small_f32(code);
     off[r] = x[r] - code * scales[r];
     x[r] = code;
@@ -125,7 +138,7 @@ static void round_columns(const Job *j, uint64_t begin, uint64_t end, uint64_t r
   for (uint64_t i = begin; i < end; i++) {
     const float *upper = j->upper + i * width + i % OBSERVE_WINDOW;
     float off[LANES];
-    round_column(x[i - begin], scales, upper[0], off, cost);
+    round_column(j, x[i - begin], scales, upper[0], off, cost);
     for (uint64_t k = i + 1; k < reach; k++)
       move_column(x[k - begin], off, upper[k - i]);
   }
@@ -174,6 +187,12 @@ static void store_codes(const Job *j, uint64_t row, uint64_t rows, const float (
                                              << (i % 2 ? 4 : 0);
 }
 
+static void load_rows(const BlockMatrix *m, uint64_t row, uint64_t rows, float (*x)[LANES]) {
+  for (uint64_t i = 0; i < m->columns; i++)
+    for (uint64_t r = 0; r < LANES; r++)
+      x[i][r] = r < rows ? block_load(m, row + r, i) : 0;
+}
+
 static void round_rows(void *user, size_t begin, size_t end) {
   const Job *j = user;
   const BlockMatrix *m = j->m;
@@ -182,9 +201,7 @@ static void round_rows(void *user, size_t begin, size_t end) {
   (*tried)[LANES] = x + m->columns;
   for (uint64_t row = begin; row < end; row += LANES) {
     uint64_t rows = end - row < LANES ? end - row : LANES;
-    for (uint64_t i = 0; i < m->columns; i++)
-      for (uint64_t r = 0; r < LANES; r++)
-        x[i][r] = r < rows ? block_load(m, row + r, i) : 0;
+    load_rows(m, row, rows, x);
     for (uint64_t k = 0; k < blocks; k++) {
       float scales[LANES], cost[LANES] = {0};
       best_scales(j, k * m->block, (const float(*)[LANES])x + k * m->block, tried, scales);
@@ -202,14 +219,62 @@ Constant block_codes_by_moments(Graph *g, const BlockMatrix *m, const float *mom
   if (m->floats.size == 0)
     return (Constant){.data = arena_alloc(&g->arena, 1)};
   uint64_t size = m->rows * ((m->columns + 1) / 2);
-  Job job = {.m = m, .scales = scales, .codes = arena_alloc(&g->arena, (size_t)size + 1)};
-  job.upper = xrealloc(NULL, m->columns * moments_width(m->columns) * sizeof *moments + 1);
+  Job job = {.m = m,
+             .groups = 1,
+             .moments = moments,
+             .low = BLOCK_CODE_MIN,
+             .high = BLOCK_CODE_MAX,
+             .scales = scales,
+             .codes = arena_alloc(&g->arena, (size_t)size + 1)};
   memset(job.codes, 0, (size_t)size);
-  parallel_for((m->columns + OBSERVE_WINDOW - 1) / OBSERVE_WINDOW, 1, prepare,
-               &(Preparation){&job, moments});
+  float *upper = prepare_all(&job);
   parallel_for(m->rows, LANES, round_rows, &job);
   constant_drop_pages(&m->floats);
-  xfree(job.upper);
+  xfree(upper);
   Constant packed = {.data = job.codes, .size = size};
   return codes_constant(constant_unpacked(g, packed, m->rows, m->columns, false, BLOCK_CODE_MIN));
+}
+
+/* --- a scale for each row --- */
+
+static void round_lanes(const Job *j, uint64_t row, uint64_t rows, float (*x)[LANES]) {
+  const BlockMatrix *m = j->m;
+  float scales[LANES], cost[LANES] = {0};
+  for (uint64_t r = 0; r < LANES; r++)
+    scales[r] = r < rows ? j->scales[row + r] : 1;
+  load_rows(m, row, rows, x);
+  round_block(j, 0, scales, true, x, cost);
+  for (uint64_t r = 0; r < rows; r++)
+    for (uint64_t i = 0; i < m->columns; i++)
+      j->codes[(row + r) * m->columns + i] = (uint8_t)(int8_t)x[i][r];
+}
+
+static void round_groups(void *user, size_t begin, size_t end) {
+  const Job *j = user;
+  uint64_t columns = j->m->columns, own = j->m->rows / j->groups;
+  float(*x)[LANES] = xrealloc(NULL, columns * sizeof *x);
+  for (uint64_t group = begin; group < end; group++) {
+    Job part = *j;
+    part.upper += group * columns * moments_width(columns);
+    for (uint64_t row = 0; row < own; row += LANES)
+      round_lanes(&part, group * own + row, own - row < LANES ? own - row : LANES, x);
+  }
+  xfree(x);
+}
+
+Constant channel_codes_by_moments(Graph *g, const BlockMatrix *m, uint64_t groups,
+                                  const float *moments, float *scales) {
+  uint64_t size = m->rows * m->columns;
+  Job job = {.m = m,
+             .groups = groups,
+             .moments = moments,
+             .low = -INT8_MAX,
+             .high = INT8_MAX,
+             .scales = scales,
+             .codes = arena_alloc(&g->arena, (size_t)size + 1)};
+  float *upper = prepare_all(&job);
+  parallel_for(groups, 1, round_groups, &job);
+  constant_drop_pages(&m->floats);
+  xfree(upper);
+  return (Constant){.data = job.codes, .size = size};
 }

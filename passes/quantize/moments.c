@@ -5,6 +5,14 @@
 #include "passes/quantize/roles.h"
 #include "quant/moments.h"
 
+enum {
+  CODES_MAX = 1 << 20, /* of a weight of 8 bits: they are kept in memory */
+  TAPS_MAX = 4608,     /* 512 channels of 3x3 */
+  ROWS = 4096,         /* of all samples, for weights of 8 bits */
+  SAMPLES = 16,        /* that they are taken from */
+  CONV_GROUPS = 8      /* argument of aten::convolution */
+};
+
 /* A product with a weight that is marked. */
 typedef struct Mark {
   NodeId node;
@@ -18,54 +26,87 @@ typedef struct Marks {
   Moments *operands;
   ValueId *made; /* by operand: its moments as a constant, or 0 */
   uint32_t count, operand_count;
-  uint32_t *place;    /* by value: 1 + its place in operands, or 0 */
+  uint32_t *place;    /* by value: 1 + its place in operands of linears, or 0 */
   uint32_t *products; /* by Mark.weight */
+  uint64_t most;      /* rows of a sample, for weights of 8 bits */
 } Marks;
 
-/* The product with the weight that is marked at n; 0: it is not one of 4 bits, or of no product. */
-static NodeId product_of_blocks(const Graph *g, NodeId n) {
-  if (node_cget(g, n)->op != OP_OBSERVE || node_absent(g, n, OBSERVE_AXIS) ||
-      !node_absent(g, n, OBSERVE_MOMENTS) || node_int(g, n, OBSERVE_RANGE) <= 0 ||
-      !value_is_const(g, node_value(g, n, 0)) || value_rank(g, node_value(g, n, 0)) != 2)
-    return 0;
-  NodeId product = quant_product_of(g, n);
-  return product && node_cget(g, product)->op == OP_LINEAR ? product : 0;
+/* Of one product alone, in the order of its channels, and neither large nor of one column. */
+static bool is_channels(const Graph *g, NodeId n, NodeId product) {
+  ValueId w = node_value(g, n, 0);
+  uint64_t size = (uint64_t)dims_count(value_type(g, w)->dims, 0, value_rank(g, w)),
+           channels = (uint64_t)value_dim(g, w, 0), columns = channels ? size / channels : 0;
+  return node_cget(g, product)->op == OP_CONVOLUTION && value_cget(g, w)->use_count == 1 &&
+         wrap_dim(node_int(g, n, OBSERVE_AXIS), value_rank(g, w)) == 0 && columns > 1 &&
+         columns <= TAPS_MAX && size <= CODES_MAX;
 }
 
+/* The product with the weight that is marked at n, of 4 bits or, with channels, of 8; 0: its codes
+ * are the nearest ones. */
+static NodeId marked_product(const Graph *g, NodeId n, bool channels) {
+  if (node_cget(g, n)->op != OP_OBSERVE || node_absent(g, n, OBSERVE_AXIS) ||
+      !node_absent(g, n, OBSERVE_MOMENTS) || !value_is_const(g, node_value(g, n, 0)))
+    return 0;
+  NodeId product = quant_product_of(g, n);
+  if (!product)
+    return 0;
+  if (node_int(g, n, OBSERVE_RANGE) <= 0)
+    return channels && is_channels(g, n, product) ? product : 0;
+  return value_rank(g, node_value(g, n, 0)) == 2 && node_cget(g, product)->op == OP_LINEAR ? product
+                                                                                           : 0;
+}
+
+static uint32_t add_operand(Marks *m, Moments own) {
+  own.sums = ARENA_ARRAY(&m->g->arena, float, own.groups *own.columns *moments_width(own.columns));
+  m->operands[m->operand_count++] = own;
+  return m->operand_count - 1;
+}
+
+/* Operands of linears are those of several. */
 static uint32_t operand_of(Marks *m, ValueId x, uint64_t columns) {
-  if (!m->place[x]) {
-    float *sums = ARENA_ARRAY(&m->g->arena, float, columns *moments_width(columns));
-    m->operands[m->operand_count++] = (Moments){x, columns, sums};
-    m->place[x] = m->operand_count;
-  }
+  if (!m->place[x])
+    m->place[x] = add_operand(m, (Moments){.value = x, .groups = 1, .columns = columns}) + 1;
   return m->place[x] - 1;
 }
 
-static Marks find_marks(Graph *g, Arena *arena) {
+static uint32_t windows_of(Marks *m, NodeId product, ValueId w) {
+  const Graph *g = m->g;
+  uint64_t columns = (uint64_t)dims_count(value_type(g, w)->dims, 1, value_rank(g, w));
+  return add_operand(m, (Moments){.value = node_value(g, product, 0),
+                                  .window = product,
+                                  .groups = (uint64_t)node_int(g, product, CONV_GROUPS),
+                                  .columns = columns,
+                                  .most = m->most});
+}
+
+static Marks find_marks(Graph *g, bool channels, uint64_t most, Arena *arena) {
   Marks m = {.g = g,
              .list = ARENA_ARRAY(arena, Mark, g->node_count),
              .operands = ARENA_ARRAY(arena, Moments, g->node_count),
              .made = ARENA_ARRAY(arena, ValueId, g->node_count),
              .place = ARENA_ARRAY(arena, uint32_t, g->value_count),
-             .products = ARENA_ARRAY(arena, uint32_t, 2 * (size_t)g->value_count)};
+             .products = ARENA_ARRAY(arena, uint32_t, 2 * (size_t)g->value_count),
+             .most = most};
   for (FOR_NODES(g, n)) {
-    NodeId product = product_of_blocks(g, n);
+    NodeId product = marked_product(g, n, channels);
     if (!product)
       continue;
     ValueId x = node_value(g, product, 0), w = node_value(g, n, 0);
-    uint32_t axis = (uint32_t)wrap_dim(node_int(g, n, OBSERVE_AXIS), 2);
-    uint64_t columns = (uint64_t)value_dim(g, w, 1 - axis);
-    m.list[m.count] = (Mark){n, 2 * w + axis, operand_of(&m, x, columns)};
+    uint32_t axis = (uint32_t)wrap_dim(node_int(g, n, OBSERVE_AXIS), value_rank(g, w)),
+             operand = node_cget(g, product)->op == OP_CONVOLUTION
+                           ? windows_of(&m, product, w)
+                           : operand_of(&m, x, (uint64_t)value_dim(g, w, 1 - axis));
+    m.list[m.count] = (Mark){n, 2 * w + axis, operand};
     m.products[m.list[m.count++].weight]++;
   }
   return m;
 }
 
 static ValueId constant_of(Graph *g, const Moments *m) {
-  uint64_t width = moments_width(m->columns);
-  SymInt dims[] = {(SymInt)m->columns, (SymInt)width};
+  uint64_t width = moments_width(m->columns), rows = m->groups * m->columns;
+  SymInt dims[] = {(SymInt)rows, (SymInt)width};
   TypeId type = graph_tensor_type(g, DTYPE_F32, 2, dims, ORDER_CONTIGUOUS);
-  Constant c = {.data = (const void *)m->sums, .size = m->columns * width * sizeof *m->sums};
+  Constant c = {.data = (const void *)m->sums, .size = rows * width * sizeof *m->sums};
   return graph_add_constant(g, type, c, 0);
 }
 
@@ -73,7 +114,7 @@ static ValueId constant_of(Graph *g, const Moments *m) {
  * it is stored once. */
 static ValueId sum_of(const Marks *m, uint32_t weight, uint64_t columns) {
   uint64_t count = columns * moments_width(columns);
-  Moments sum = {.columns = columns, .sums = ARENA_ARRAY(&m->g->arena, float, count)};
+  Moments sum = {.groups = 1, .columns = columns, .sums = ARENA_ARRAY(&m->g->arena, float, count)};
   for (uint32_t i = 0; i < m->count; i++)
     for (uint64_t k = 0; m->list[i].weight == weight && k < count; k++)
       sum.sums[k] += m->operands[m->list[i].operand].sums[k];
@@ -102,19 +143,40 @@ static void report_made_up(PassContext *p) {
   (void)diag_end(d);
 }
 
-Status observe_moments(PassContext *p, Graph *g) {
-  Marks m = find_marks(g, p->scratch);
+/* Samples for weights of 8 bits: some, by which nearly as much is known. */
+static Status open_some(PassContext *p, const Graph *g, DataSet **set, uint64_t *most) {
   const char *data = p->options->quantize->data;
+  TRY(dataset_open(set, g, data, (DataShard){0, 1}, p->sink));
+  uint64_t total = dataset_total(*set), samples = total < SAMPLES ? total : SAMPLES;
+  dataset_close(*set);
+  *most = ROWS / (samples ? samples : 1);
+  return dataset_open(set, g, data, dataset_some(total, SAMPLES), p->sink);
+}
+
+static bool any_marks(const Graph *g, bool channels) {
+  for (FOR_NODES(g, n))
+    if (marked_product(g, n, channels))
+      return true;
+  return false;
+}
+
+Status observe_moments(PassContext *p, Graph *g) {
+  const QuantOptions *q = p->options->quantize;
+  bool channels = q->scheme == QUANT_INT8 && q->data;
   DataSet *set = NULL; /* of made-up samples */
-  if (m.count == 0)
+  uint64_t most = 0;
+  if (!any_marks(g, channels))
     return STATUS_OK;
-  if (data)
-    TRY(dataset_open(&set, g, data, (DataShard){0, 1}, p->sink));
+  if (channels)
+    TRY(open_some(p, g, &set, &most));
+  else if (q->data)
+    TRY(dataset_open(&set, g, q->data, (DataShard){0, 1}, p->sink));
+  Marks m = find_marks(g, channels, most, p->scratch);
   Status status = moments_run(g, m.operands, m.operand_count, set, p->sink);
   dataset_close(set);
   if (status == STATUS_OK)
     set_moments(&m, p->scratch);
-  else if (!data)
+  else if (!q->data)
     report_made_up(p);
   pass_count(p, "weights", status == STATUS_OK ? m.count : 0);
   return status;

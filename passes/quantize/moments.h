@@ -1,12 +1,12 @@
-/* What the operands of products with weights of 4 bits were on samples. */
+/* What the operands of products were on samples, which tells what rounding their weights does. */
 #ifndef ETC_PASSES_QUANTIZE_MOMENTS_H
 #define ETC_PASSES_QUANTIZE_MOMENTS_H
 
 #include "passes/pass.h"
 
 /* Runs g on the samples of p's options, or on made-up ones, and gives each weight that is marked to
- * be quantized in blocks the moments of what it is multiplied by: of all its products, when it has
- * several. Does nothing when there is no such weight. */
+ * be quantized in blocks, and by int8 each of a convolution, the moments of what it is multiplied
+ * by: of all its products, when it has several. Does nothing when there is no such weight. */
 Status observe_moments(PassContext *p, Graph *g);
 
 #endif

@@ -3,16 +3,21 @@
 #include "ops/quantized.h"
 #include "ops/shape_util.h"
 
-/* Constants, a row for each column of the matrix x (the dim that is no axis), and an entry in it
- * for each column of a window. */
+/* Constants, a row for each column of the weight, a matrix, and an entry in it for each column of a
+ * window. A weight with more dims is one of a convolution, whose groups have rows of their own. */
 static Status check_moments(Graph *g, NodeId n, ValueId x, uint32_t axis) {
   ValueId m = node_value(g, n, OBSERVE_MOMENTS);
-  SymInt columns = value_rank(g, x) == 2 ? value_dim(g, x, 1 - axis) : 0;
-  if (node_absent(g, n, OBSERVE_AXIS) || !sym_is_const(columns) || columns == 0)
+  const Type *t = value_type(g, x);
+  if (node_absent(g, n, OBSERVE_AXIS) || !type_is_static(t) || t->rank < 2 ||
+      (t->rank > 2 && axis != 0))
     return bad_shape(g, n, "moments are of a matrix of weights with an axis");
+  int64_t columns = t->rank == 2 ? t->dims[1 - axis] : dims_count(t->dims, 1, t->rank);
   if (!value_is_const(g, m) || value_dtype(g, m) != DTYPE_F32 || value_rank(g, m) != 2)
     return bad_dtype(g, n, "moments are a constant matrix of f32");
-  TRY(shape_equal(g, n, value_dim(g, m, 0), columns, "rows of moments and columns"));
+  int64_t rows = value_dim(g, m, 0), groups = columns > 0 && t->rank > 2 ? rows / columns : 1;
+  if (columns <= 0 || groups < 1 || t->dims[axis] % groups != 0)
+    return bad_shape(g, n, "moments of %lld columns do not fit", (long long)columns);
+  TRY(shape_equal(g, n, rows, groups * columns, "rows of moments and columns"));
   return shape_equal(g, n, value_dim(g, m, 1), columns < OBSERVE_WINDOW ? columns : OBSERVE_WINDOW,
                      "moments of a column and columns of a window");
 }

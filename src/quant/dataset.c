@@ -496,3 +496,8 @@ Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more) {
   *more = true;
   return STATUS_OK;
 }
+
+DataShard dataset_some(uint64_t total, uint32_t most) {
+  uint64_t apart = (total + most - 1) / most;
+  return (DataShard){0, apart < 1 ? 1 : apart > UINT32_MAX ? UINT32_MAX : (uint32_t)apart};
+}

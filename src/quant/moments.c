@@ -5,15 +5,22 @@
 
 #include "interp/interp.h"
 #include "ops/gemm.h"
+#include "quant/conv_windows.h"
 
 typedef struct Collection {
+  const Graph *g;
   const Moments *list;
-  const uint32_t *index; /* by value: 1 + its place in list, or 0 */
+  const uint32_t *index; /* by value: 1 + its first place in list, or 0 */
+  const uint32_t *next;  /* by place: 1 + the next one of the same value, or 0 */
 } Collection;
 
-/* Adds the products of all columns of a window, of rows that are finite. */
-static void add_window(const Moments *m, const float *rows, uint64_t count, uint64_t begin) {
-  uint64_t width = moments_width(m->columns), left = m->columns - begin;
+static uint64_t row_size(const Moments *m) { return m->groups * m->columns; }
+
+/* Adds the products of all columns of a window of a group, of rows that are finite. */
+static void add_window(const Moments *m, const float *rows, uint64_t count, uint64_t group,
+                       uint64_t begin) {
+  uint64_t width = moments_width(m->columns), left = m->columns - begin,
+           column = group * m->columns + begin;
   int64_t n = (int64_t)(left < width ? left : width);
   Gemm product = {.dtype = DTYPE_F32,
                   .trans_a = true,
@@ -22,11 +29,11 @@ static void add_window(const Moments *m, const float *rows, uint64_t count, uint
                   .k = (int64_t)count,
                   .alpha = 1,
                   .beta = 1,
-                  .a = rows + begin,
-                  .lda = (int64_t)m->columns,
-                  .b = rows + begin,
-                  .ldb = (int64_t)m->columns,
-                  .c = m->sums + begin * width,
+                  .a = rows + column,
+                  .lda = (int64_t)row_size(m),
+                  .b = rows + column,
+                  .ldb = (int64_t)row_size(m),
+                  .c = m->sums + column * width,
                   .ldc = (int64_t)width};
   gemm(&product);
 }
@@ -39,19 +46,61 @@ static bool is_finite(const float *row, uint64_t columns) {
 }
 
 static void add_rows(const Moments *m, const float *x, uint64_t rows) {
+  uint64_t size = row_size(m);
   for (uint64_t begin = 0, end; begin < rows; begin = end + 1) {
-    for (end = begin; end < rows && is_finite(x + end * m->columns, m->columns);)
+    for (end = begin; end < rows && is_finite(x + end * size, size);)
       end++;
-    for (uint64_t at = 0; end > begin && at < m->columns; at += OBSERVE_WINDOW)
-      add_window(m, x + begin * m->columns, end - begin, at);
+    for (uint64_t group = 0; end > begin && group < m->groups; group++)
+      for (uint64_t at = 0; at < m->columns; at += OBSERVE_WINDOW)
+        add_window(m, x + begin * size, end - begin, group, at);
   }
+}
+
+/* Which of `total` windows is the i-th that is taken: those of multiples of the golden ratio are
+ * spread evenly however many there are (Knuth, volume 3, 6.4). */
+static uint64_t pick(const Moments *m, uint64_t i, uint64_t total) {
+  const uint64_t golden = 0x9E3779B97F4A7C15; /* of 2^64 */
+  if (m->most == 0 || total <= m->most)
+    return i;
+  return ((i * golden) >> 32) * total >> 32;
+}
+
+static uint64_t picked(const Moments *m, uint64_t total) {
+  return m->most == 0 || total < m->most ? total : m->most;
+}
+
+enum { CHUNK = 1 << 18 }; /* elements that are gathered at a time */
+
+static void add_windows(const Graph *g, const Moments *m, const Tensor *t) {
+  ConvWindows w;
+  uint64_t size = row_size(m), most = CHUNK / size + 1;
+  if (!conv_windows(&w, g, m->window, t) || (uint64_t)(w.channels * w.taps) != size)
+    return;
+  uint64_t total = (uint64_t)w.count, rows = picked(m, total);
+  float *some = xrealloc(NULL, most * size * sizeof *some);
+  for (uint64_t begin = 0; begin < rows; begin += most) {
+    uint64_t count = rows - begin < most ? rows - begin : most;
+    for (uint64_t i = 0; i < count; i++)
+      conv_window(&w, t->data, (int64_t)pick(m, begin + i, total), some + i * size);
+    add_rows(m, some, count);
+  }
+  xfree(some);
+}
+
+static void add_matrix(const Moments *m, const Tensor *t) {
+  if (t->rank && t->dims[t->rank - 1] == (int64_t)m->columns)
+    add_rows(m, t->data, (uint64_t)tensor_numel(t) / m->columns);
 }
 
 static void watch(void *user, ValueId v, Tensor *t) {
   const Collection *c = user;
-  const Moments *m = c->index[v] ? &c->list[c->index[v] - 1] : NULL;
-  if (m && t->dtype == DTYPE_F32 && t->rank && t->dims[t->rank - 1] == (int64_t)m->columns)
-    add_rows(m, t->data, (uint64_t)tensor_numel(t) / m->columns);
+  for (uint32_t i = c->index[v]; i && t->dtype == DTYPE_F32; i = c->next[i - 1]) {
+    const Moments *m = &c->list[i - 1];
+    if (m->window)
+      add_windows(c->g, m, t);
+    else
+      add_matrix(m, t);
+  }
 }
 
 /* Runs the next sample, if there is one, and adds to the sums of c; NULL: to none. */
@@ -92,14 +141,17 @@ static Status run_all(DataSet *set, MadeSamples *made, DiagSink *sink, Collectio
 Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet *set,
                    DiagSink *sink) {
   Arena arena = {0}, sample = {0};
-  uint32_t *index = ARENA_ARRAY(&arena, uint32_t, g->value_count);
-  for (uint32_t i = 0; i < count; i++)
+  uint32_t *index = ARENA_ARRAY(&arena, uint32_t, g->value_count),
+           *next = ARENA_ARRAY(&arena, uint32_t, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    next[i] = index[list[i].value];
     index[list[i].value] = i + 1;
+  }
   MadeSamples made;
   made_samples_init(&made, g, &arena);
   if (!set && g->syms.symbol_count)
     fit_sizes(&made, &sample);
-  Status status = run_all(set, &made, sink, &(Collection){list, index}, &sample);
+  Status status = run_all(set, &made, sink, &(Collection){g, list, index, next}, &sample);
   arena_release(&sample);
   arena_release(&arena);
   return status;

@@ -37,11 +37,6 @@ typedef struct Run {
   Sums *sums;      /* by output */
 } Run;
 
-DataShard trial_shard(uint64_t total) {
-  uint64_t apart = (total + TRIAL_SAMPLES - 1) / TRIAL_SAMPLES;
-  return (DataShard){0, apart < 1 ? 1 : apart > UINT32_MAX ? UINT32_MAX : (uint32_t)apart};
-}
-
 static void round_values(const TrialRounding *r, Tensor *t) {
   float *x = t->data, inverse = 1 / r->scale;
   float low = (float)(r->low - r->zero), high = (float)(r->high - r->zero);

@@ -17,10 +17,6 @@ typedef struct Trial {
   double noise; /* the result: noise over signal of each output, added up */
 } Trial;
 
-/* Samples that are compared: those that many apart in a set of `total`. */
-enum { TRIAL_SAMPLES = 8 };
-DataShard trial_shard(uint64_t total);
-
 /* Runs g in floats and by each trial on the samples that set has left, which are kept in memory.
  * noise does not depend on the number of threads; it is infinite where an output is not finite.
  * Errors, reported to sink: of the data set, and of the first sample that fails. */

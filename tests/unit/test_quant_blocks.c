@@ -162,8 +162,45 @@ static void test_moments(void **state) {
   assert_true(after < 0.3 * before);
 }
 
+/* Rows of 8 bits in two groups: the second has operands of which nothing is known, and the nearest
+ * codes. */
+static void test_channels(void **state) {
+  OpsFixture *f = *state;
+  enum { PAIR = 2 * ROWS };
+  static float x[SAMPLES][WIDE], moments[2][WIDE][OBSERVE_WINDOW], rows[PAIR][WIDE], scales[PAIR];
+  fill_operands(x);
+  memset(moments, 0, sizeof moments);
+  sum_moments(x, moments[0]);
+  for (uint32_t r = 0; r < PAIR; r++) {
+    scales[r] = 1.0F / INT8_MAX;
+    for (uint32_t i = 0; i < WIDE; i++)
+      rows[r][i] = sinf((float)(r * WIDE + i) * 12.9898F);
+  }
+  BlockMatrix m = {.floats = {.data = (const void *)rows, .size = sizeof rows},
+                   .rows = PAIR,
+                   .columns = WIDE,
+                   .block = WIDE};
+  Constant codes = channel_codes_by_moments(f->g, &m, 2, moments[0][0], scales);
+  assert_int_equal(codes.size, PAIR * WIDE);
+  double before = 0, after = 0;
+  for (uint32_t r = 0; r < PAIR; r++)
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+      double near = 0, chosen = 0;
+      for (uint32_t i = 0; i < WIDE; i++) {
+        int8_t code = (int8_t)codes.data[r * WIDE + i], nearest = (int8_t)rintf(rows[r][i] * 127);
+        if (r >= ROWS)
+          assert_in_range(code - nearest + 1, 0, 2); /* ties of the two ways to divide */
+        near += (double)x[s][i] * ((double)rows[r][i] - nearest / 127.0);
+        chosen += (double)x[s][i] * ((double)rows[r][i] - code / 127.0);
+      }
+      before += r < ROWS ? near * near : 0;
+      after += r < ROWS ? chosen * chosen : 0;
+    }
+  assert_true(after < 0.3 * before);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {OPS_TEST(test_matrix), OPS_TEST(test_moments),
-                                     cmocka_unit_test(test_odd_blocks)};
+                                     OPS_TEST(test_channels), cmocka_unit_test(test_odd_blocks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

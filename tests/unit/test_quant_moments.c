@@ -23,8 +23,9 @@ static void test_sums(void **state) {
     float x[4] = {0}, z[4] = {0};
     static float y[130][128];
     memset(y, 0, sizeof y);
-    Moments list[] = {
-        {s.g->inputs[0], 2, x}, {graph_output(s.g, 0), 130, y[0]}, {graph_output(s.g, 1), 2, z}};
+    Moments list[] = {{.value = s.g->inputs[0], .groups = 1, .columns = 2, .sums = x},
+                      {.value = graph_output(s.g, 0), .groups = 1, .columns = 130, .sums = y[0]},
+                      {.value = graph_output(s.g, 1), .groups = 1, .columns = 2, .sums = z}};
     DataSet *set;
     parallel_set_threads(threads);
     assert_int_equal(dataset_open(&set, s.g, path, (DataShard){0, 1}, &s.capture.sink), STATUS_OK);
@@ -37,6 +38,71 @@ static void test_sums(void **state) {
     assert_true(z[0] > 1.20F && z[0] < 1.21F && z[3] > 1.92F && z[3] < 1.93F);
   }
   parallel_set_threads(0);
+  unlink(path);
+  sample_release(&s);
+}
+
+static const char convolutions[] =
+    "graph @forward level(aten) {\n"
+    "  %0: f32[1, 24] = input \"x\"\n"
+    "  %1: f32[1, 2, 3, 4] = aten::view_copy(%0, [1, 2, 3, 4])\n"
+    "  %2: f32[2, 1, 2, 2] = const [1, 2, 3, 4, 5, 6, 7, 8]\n"
+    "  %3: f32[2, 2, 1, 1] = const [1, 2, 3, 4]\n"
+    "  %4: f32[1, 2, 2, 2] = aten::convolution(%1, %2, none, [2, 2], [1, 1], [1, 2], false, "
+    "[0, 0], 2)\n"
+    "  %5: f32[1, 2, 3, 4] = aten::convolution(%1, %3, none, [1, 1], [0, 0], [1, 1], false, "
+    "[0, 0], 1)\n"
+    "  output %4 \"y\", %5 \"z\"\n"
+    "}\n";
+
+/* Taps of the first one, with stride 2, padding 1, and a dilation of 2 along the columns. */
+static float tap_of(const float *x, uint32_t group, uint32_t place, uint32_t tap) {
+  int y = (int)(place / 2) * 2 - 1 + (int)(tap / 2),
+      c = (int)(place % 2) * 2 - 1 + (int)(tap % 2) * 2;
+  return y < 0 || y >= 3 || c < 0 || c >= 4 ? 0 : x[group * 12 + (unsigned)(y * 4 + c)];
+}
+
+/* Two convolutions of one operand: windows in two groups, and five of twelve places. */
+static void test_windows(void **state) {
+  Sample s;
+  float taps[2][4][4] = {{{0}}}, places[2][2] = {{0}}, x[24];
+  char path[] = "/tmp/etc-moments-XXXXXX.npy";
+  DataSet *set;
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < 24; i++)
+    x[i] = (float)(i * 7 % 11) - 4;
+  make_npy(path, 1, 24, x);
+  sample_parse(&s, convolutions);
+  Moments list[] = {{.groups = 2, .columns = 4, .sums = taps[0][0]},
+                    {.groups = 1, .columns = 2, .most = 5, .sums = places[0]}};
+  for (FOR_NODES(s.g, n))
+    if (node_cget(s.g, n)->op == OP_CONVOLUTION) {
+      list[found].window = n;
+      list[found++].value = node_value(s.g, n, 0);
+    }
+  assert_int_equal(found, 2);
+  assert_int_equal(dataset_open(&set, s.g, path, (DataShard){0, 1}, &s.capture.sink), STATUS_OK);
+  assert_int_equal(moments_run(s.g, list, COUNT_OF(list), set, &s.capture.sink), STATUS_OK);
+  dataset_close(set);
+  for (uint32_t group = 0; group < 2; group++)
+    for (uint32_t i = 0; i < 16; i++) {
+      float sum = 0;
+      for (uint32_t place = 0; place < 4; place++)
+        sum += tap_of(x, group, place, i / 4) * tap_of(x, group, place, i % 4);
+      assert_true(taps[group][i / 4][i % 4] == sum);
+    }
+  uint32_t fits = 0; /* five different places have these sums */
+  for (uint32_t mask = 0; mask < 1 << 12; mask++) {
+    float own = 0, both = 0, count = 0;
+    for (uint32_t k = 0; k < 12; k++)
+      if (mask >> k & 1) {
+        own += x[k] * x[k];
+        both += x[k] * x[12 + k];
+        count++;
+      }
+    fits += count == 5 && own == places[0][0] && both == places[0][1];
+  }
+  assert_true(fits > 0 && places[1][0] == places[0][1]);
   unlink(path);
   sample_release(&s);
 }
@@ -96,7 +162,8 @@ static void test_made_up_moments(void **state) {
   Sample s;
   float x[4] = {0}, again[4] = {0};
   sample_parse(&s, text);
-  Moments list = {s.g->inputs[0], 2, x}, twice = {s.g->inputs[0], 2, again};
+  Moments list = {.value = s.g->inputs[0], .groups = 1, .columns = 2, .sums = x}, twice = list;
+  twice.sums = again;
   assert_int_equal(moments_run(s.g, &list, 1, NULL, &s.capture.sink), STATUS_OK);
   assert_int_equal(moments_run(s.g, &twice, 1, NULL, &s.capture.sink), STATUS_OK);
   assert_memory_equal(x, again, sizeof x);
@@ -112,15 +179,16 @@ static void test_inputs_that_are_too_large(void **state) {
   Sample s;
   float x[4] = {0};
   sample_parse(&s, large);
-  Moments list = {s.g->inputs[0], 2, x};
+  Moments list = {.value = s.g->inputs[0], .groups = 1, .columns = 2, .sums = x};
   assert_int_not_equal(moments_run(s.g, &list, 1, NULL, &s.capture.sink), STATUS_OK);
   assert_non_null(strstr(strbuf_cstr(&s.capture.text), "input 'x' cannot be made up"));
   sample_release(&s);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sums), cmocka_unit_test(test_made_samples),
-      cmocka_unit_test(test_made_up_moments), cmocka_unit_test(test_inputs_that_are_too_large)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_windows),
+                                     cmocka_unit_test(test_made_samples),
+                                     cmocka_unit_test(test_made_up_moments),
+                                     cmocka_unit_test(test_inputs_that_are_too_large)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static const float numbers[8] = {1, -2, 3, -4, 5, -6, 7, -8};
 static void run(Sample *s, const char *path, unsigned threads, Trial *trials, uint32_t count) {
   DataSet *set;
   parallel_set_threads(threads);
-  assert_int_equal(dataset_open(&set, s->g, path, trial_shard(4), &s->capture.sink), STATUS_OK);
+  assert_int_equal(dataset_open(&set, s->g, path, dataset_some(4, 8), &s->capture.sink), STATUS_OK);
   assert_int_equal(trial_run(s->g, trials, count, set, &s->capture.sink), STATUS_OK);
   dataset_close(set);
 }
@@ -45,16 +45,18 @@ static void test_noise(void **state) {
   sample_release(&s);
 }
 
+enum { TRIAL_SAMPLES = 8 };
+
 static void test_shard(void **state) {
   static const uint64_t totals[] = {0, 1, TRIAL_SAMPLES, TRIAL_SAMPLES + 1, 1000, UINT64_MAX / 2};
   for (unsigned i = 0; i < COUNT_OF(totals); i++) {
-    DataShard shard = trial_shard(totals[i]);
+    DataShard shard = dataset_some(totals[i], TRIAL_SAMPLES);
     assert_true(shard.index == 0 && shard.count >= 1);
     if (totals[i] <= 1000)
       assert_true((totals[i] + shard.count - 1) / shard.count <= TRIAL_SAMPLES);
   }
-  assert_int_equal(trial_shard(TRIAL_SAMPLES).count, 1);
-  assert_int_equal(trial_shard(TRIAL_SAMPLES + 1).count, 2);
+  assert_int_equal(dataset_some(TRIAL_SAMPLES, TRIAL_SAMPLES).count, 1);
+  assert_int_equal(dataset_some(TRIAL_SAMPLES + 1, TRIAL_SAMPLES).count, 2);
 }
 
 int main(void) {
