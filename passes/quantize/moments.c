@@ -10,7 +10,8 @@ enum {
   TAPS_MAX = 4608,     /* 512 channels of 3x3 */
   ROWS = 4096,         /* of all samples, for weights of 8 bits */
   SAMPLES = 16,        /* that they are taken from */
-  CONV_GROUPS = 8      /* argument of aten::convolution */
+  CONV_TRANSPOSED = 6, /* arguments of aten::convolution */
+  CONV_GROUPS = 8
 };
 
 /* A product with a weight that is marked. */
@@ -36,7 +37,8 @@ static bool is_channels(const Graph *g, NodeId n, NodeId product) {
   ValueId w = node_value(g, n, 0);
   uint64_t size = (uint64_t)dims_count(value_type(g, w)->dims, 0, value_rank(g, w)),
            channels = (uint64_t)value_dim(g, w, 0), columns = channels ? size / channels : 0;
-  return node_cget(g, product)->op == OP_CONVOLUTION && value_cget(g, w)->use_count == 1 &&
+  return node_cget(g, product)->op == OP_CONVOLUTION && !node_bool(g, product, CONV_TRANSPOSED) &&
+         value_cget(g, w)->use_count == 1 &&
          wrap_dim(node_int(g, n, OBSERVE_AXIS), value_rank(g, w)) == 0 && columns > 1 &&
          columns <= TAPS_MAX && size <= CODES_MAX;
 }

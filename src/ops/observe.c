@@ -3,19 +3,26 @@
 #include "ops/quantized.h"
 #include "ops/shape_util.h"
 
-/* Constants, a row for each column of the weight, a matrix, and an entry in it for each column of a
- * window. A weight with more dims is one of a convolution, whose groups have rows of their own. */
+/* The columns of a weight, a matrix; one with more dims is that of a convolution. 0: it has none.
+ */
+static int64_t weight_columns(const Type *t, uint32_t axis) {
+  if (!type_is_static(t) || t->rank < 2 || (t->rank > 2 && axis != 0))
+    return 0;
+  return t->rank == 2 ? t->dims[1 - axis] : dims_count(t->dims, 1, t->rank);
+}
+
+/* Constants, a row for each column of the weight, and an entry in it for each column of a window.
+ * The groups of a convolution have rows of their own. */
 static Status check_moments(Graph *g, NodeId n, ValueId x, uint32_t axis) {
   ValueId m = node_value(g, n, OBSERVE_MOMENTS);
   const Type *t = value_type(g, x);
-  if (node_absent(g, n, OBSERVE_AXIS) || !type_is_static(t) || t->rank < 2 ||
-      (t->rank > 2 && axis != 0))
+  int64_t columns = weight_columns(t, axis);
+  if (node_absent(g, n, OBSERVE_AXIS) || columns <= 0)
     return bad_shape(g, n, "moments are of a matrix of weights with an axis");
-  int64_t columns = t->rank == 2 ? t->dims[1 - axis] : dims_count(t->dims, 1, t->rank);
   if (!value_is_const(g, m) || value_dtype(g, m) != DTYPE_F32 || value_rank(g, m) != 2)
     return bad_dtype(g, n, "moments are a constant matrix of f32");
-  int64_t rows = value_dim(g, m, 0), groups = columns > 0 && t->rank > 2 ? rows / columns : 1;
-  if (columns <= 0 || groups < 1 || t->dims[axis] % groups != 0)
+  int64_t rows = value_dim(g, m, 0), groups = t->rank > 2 ? rows / columns : 1;
+  if (groups < 1 || t->dims[axis] % groups != 0)
     return bad_shape(g, n, "moments of %lld columns do not fit", (long long)columns);
   TRY(shape_equal(g, n, rows, groups * columns, "rows of moments and columns"));
   return shape_equal(g, n, value_dim(g, m, 1), columns < OBSERVE_WINDOW ? columns : OBSERVE_WINDOW,
