@@ -195,7 +195,15 @@ static void test_observed_moments(void **state) {
           wide = fixture_const(f, DTYPE_F32, DIMS(1, 200), VALUES(1)),
           whole = fixture_const(f, DTYPE_F32, DIMS(200, 200), VALUES(1)),
           windows = fixture_const(f, DTYPE_F32, DIMS(200, 128), VALUES(1));
+  ValueId taps = fixture_const(f, DTYPE_F32, DIMS(6, 2, 2), VALUES(1)),
+          lines = fixture_const(f, DTYPE_F32, DIMS(12, 4), VALUES(1)), /* of three groups */
+          odd = fixture_const(f, DTYPE_F32, DIMS(16, 4), VALUES(1)),
+          part = fixture_const(f, DTYPE_F32, DIMS(6, 4), VALUES(1));
   assert_true(observed(f, w, true, m) && observed(f, wide, true, windows));
+  assert_true(observed(f, taps, true, lines) && observed(f, taps, true, m));
+  check_refused(f, observed(f, taps, true, odd), "moments of 4 columns do not fit");
+  check_refused(f, observed(f, taps, true, few), "moments of 4 columns do not fit");
+  check_refused(f, observed(f, taps, true, part), "rows of moments and columns differ: 6 and 4");
   check_refused(f, observed(f, w, false, m), "moments are of a matrix of weights with an axis");
   check_refused(f, observed(f, v, true, m), "moments are of a matrix of weights with an axis");
   check_refused(f, observed(f, w, true, v), "moments are a constant matrix of f32");
