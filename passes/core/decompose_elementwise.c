@@ -70,13 +70,11 @@ ValueId decompose_triu(Builder *b, NodeId n) {
   ValueId x = node_value(g, n, 0);
   uint32_t rank = value_rank(g, x);
   SymInt rows = value_dim(g, x, rank - 2), columns = value_dim(g, x, rank - 1),
-         diagonal = node_int(g, n, 1);
-  if (!sym_is_const(diagonal))
-    return 0;
-  ValueId i = build(b, OP_ARANGE, A_INT(rows), A_DTYPE(DTYPE_I64)),
+         diagonal = node_int(g, n, 1), end = sym_add(&g->syms, diagonal, rows);
+  ValueId first = build(b, OP_ARANGE_START_STEP, A_INT(diagonal), A_INT(end), A_INT(1),
+                        A_DTYPE(DTYPE_I64)),
           j = build(b, OP_ARANGE, A_INT(columns), A_DTYPE(DTYPE_I64));
-  i = build_view(b, i, (SymInt[]){rows, 1}, 2);
-  ValueId first = build_binary(b, OP_ADD_TENSOR, i, build_scalar_int(b, DTYPE_I64, diagonal));
+  first = build_view(b, first, (SymInt[]){rows, 1}, 2);
   ValueId keep = build_binary(b, OP_GE_TENSOR, j, first), zero = decompose_number(b, x, 0);
   return build(b, OP_WHERE_SELF, A_VAL(keep), A_VAL(x), A_VAL(zero));
 }

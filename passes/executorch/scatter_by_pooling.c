@@ -8,7 +8,8 @@
  *
  * That kernel does not check its indices: they are first looked up in 0, 1, 2, … by index.Tensor,
  * which counts negative ones from the end and ends the call where one is out of bounds. It does not
- * fill its result with zeros either (a later one may), so that is done before. */
+ * fill its result with zeros either (a later one may), so that is done before. It refuses windows
+ * that find no place, which they do where there are no indices. */
 #include "passes/executorch/scatter_by_pooling.h"
 
 #include "ir/match.h"
@@ -62,7 +63,8 @@ bool read_indexed_sum(Graph *g, NodeId n, IndexedSum *s) {
       !count_values(g, s))
     return false;
   int64_t most = sym_upper(&g->syms, s->count), entries = sym_upper(&g->syms, s->entries);
-  return entries <= ENTRIES_MAX && most <= COUNT_MAX && most * s->rows >= ELEMENTS_MIN;
+  return sym_lower(&g->syms, s->count) >= 1 && entries <= ENTRIES_MAX && most <= COUNT_MAX &&
+         most * s->rows >= ELEMENTS_MIN;
 }
 
 /* Planes that are computed together. */
