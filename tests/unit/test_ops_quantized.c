@@ -197,7 +197,7 @@ static void test_observed_moments(void **state) {
           windows = fixture_const(f, DTYPE_F32, DIMS(200, 128), VALUES(1));
   ValueId taps = fixture_const(f, DTYPE_F32, DIMS(6, 2, 2), VALUES(1)),
           lines = fixture_const(f, DTYPE_F32, DIMS(12, 4), VALUES(1)), /* of three groups */
-          odd = fixture_const(f, DTYPE_F32, DIMS(16, 4), VALUES(1)),
+      odd = fixture_const(f, DTYPE_F32, DIMS(16, 4), VALUES(1)),
           part = fixture_const(f, DTYPE_F32, DIMS(6, 4), VALUES(1));
   assert_true(observed(f, w, true, m) && observed(f, wide, true, windows));
   assert_true(observed(f, taps, true, lines) && observed(f, taps, true, m));
