@@ -86,29 +86,76 @@ static ValueId unviewed(const Graph *g, ValueId v) {
   return v;
 }
 
-/* Sizes times or over numbers, rounded down, as exporters compute them from scales. */
-static bool known_scaled(Known *k) {
-  Graph *g = k->g;
-  ValueId v = unviewed(g, node_value(g, k->n, 0));
-  DType dtype = value_dtype(g, node_value(g, k->n, 0));
-  NodeId n = value_def(g, v);
-  OpId op = n ? node_cget(g, n)->op : OP_NONE;
-  if ((op != OP_MUL_TENSOR && op != OP_DIV_TENSOR) || !is_whole_float(value_dtype(g, v)))
-    return false;
-  bool swap = op == OP_MUL_TENSOR && value_is_const(g, node_value(g, n, 0));
-  ValueId size = node_value(g, n, swap), by = node_value(g, n, !swap);
+enum { STEPS_MAX = 8 };
+
+/* A computation of sizes in floats, of its last step to its first. */
+typedef struct Steps {
+  SymStepKind kinds[STEPS_MAX];
+  bool minus[STEPS_MAX];
+  Tensor by[STEPS_MAX]; /* of one element, or of one for each size */
   uint32_t count;
-  const SymInt *sizes = fold_contents(k->f, g, size, &k->f->scratch, &count);
-  if (!sizes || count != k->count || !value_is_const(g, by))
+  const SymInt *sizes;
+} Steps;
+
+static bool step_kind(const Graph *g, NodeId n, SymStepKind *kind, bool *minus) {
+  OpId op = node_cget(g, n)->op;
+  *minus = op == OP_SUB_TENSOR;
+  *kind = op == OP_MUL_TENSOR ? SYM_TIMES : op == OP_DIV_TENSOR ? SYM_OVER : SYM_PLUS;
+  if (op == OP_ADD_TENSOR || op == OP_SUB_TENSOR)
+    return node_arg(g, n, 2)->kind == ARG_INT && node_int(g, n, 2) == 1;
+  return op == OP_MUL_TENSOR || op == OP_DIV_TENSOR;
+}
+
+/* The step that makes *v, which becomes the value that it is made of. */
+static bool add_step(Known *k, Steps *s, ValueId *v) {
+  Graph *g = k->g;
+  NodeId n = value_def(g, *v);
+  uint32_t i = s->count;
+  if (!n || i == STEPS_MAX || !step_kind(g, n, &s->kinds[i], &s->minus[i]))
     return false;
-  Tensor factors = interp_constant(g, by, &k->f->scratch);
-  int64_t given = tensor_numel(&factors);
-  for (uint32_t i = 0; i < count && (given == 1 || given == count); i++)
-    if (!sym_scaled(&g->syms, sizes[i], tensor_load(&factors, given == 1 ? 0 : i),
-                    (SymScaling){.f32 = dtype == DTYPE_F32, .over = op == OP_DIV_TENSOR},
-                    &k->out[i]))
+  OpId op = node_cget(g, n)->op;
+  bool swap =
+      (op == OP_MUL_TENSOR || op == OP_ADD_TENSOR) && value_is_const(g, node_value(g, n, 0));
+  ValueId by = node_value(g, n, !swap);
+  if (!value_is_const(g, by) || value_dtype(g, by) != value_dtype(g, *v))
+    return false;
+  s->by[i] = interp_constant(g, by, &k->f->scratch);
+  int64_t given = tensor_numel(&s->by[i]);
+  s->count++;
+  *v = unviewed(g, node_value(g, n, swap));
+  return given == 1 || given == k->count;
+}
+
+/* Back to where sizes are known. */
+static bool find_steps(Known *k, Steps *s) {
+  uint32_t count;
+  ValueId v = unviewed(k->g, node_value(k->g, k->n, 0));
+  s->count = 0;
+  while (!(s->sizes = fold_contents(k->f, k->g, v, &k->f->scratch, &count)))
+    if (!add_step(k, s, &v))
       return false;
-  return given == 1 || given == count;
+  return count == k->count && s->count;
+}
+
+/* Sizes that floats compute of sizes and numbers, rounded, as exporters write scales and numbers of
+ * windows. */
+static bool known_computed(Known *k, SymRounding rounding) {
+  DType dtype = value_dtype(k->g, node_value(k->g, k->n, 0));
+  Steps s;
+  if (!is_whole_float(dtype) || !find_steps(k, &s))
+    return false;
+  for (uint32_t i = 0; i < k->count; i++) {
+    SymStep steps[STEPS_MAX];
+    for (uint32_t j = 0; j < s.count; j++) {
+      const Tensor *by = &s.by[s.count - 1 - j];
+      double number = tensor_load(by, tensor_numel(by) == 1 ? 0 : i);
+      steps[j] = (SymStep){s.kinds[s.count - 1 - j], s.minus[s.count - 1 - j] ? -number : number};
+    }
+    if (!sym_computed(&k->g->syms, s.sizes[i], steps, s.count, dtype == DTYPE_F32, rounding,
+                      &k->out[i]))
+      return false;
+  }
+  return true;
 }
 
 static bool known_cast(Known *k) {
@@ -116,7 +163,7 @@ static bool known_cast(Known *k) {
         from = value_dtype(k->g, node_value(k->g, k->n, 0));
   return (dtype_is_int(from) || is_whole_float(from)) &&
          (to == DTYPE_I64 || to == DTYPE_I32 || is_whole_float(to)) &&
-         (known_copy(k) || (is_whole_float(from) && dtype_is_int(to) && known_scaled(k)));
+         (known_copy(k) || (dtype_is_int(to) && known_computed(k, SYM_TRUNC)));
 }
 
 static bool known_scalar(Known *k) {
@@ -400,7 +447,8 @@ static bool known_least(Known *k) { return known_reduced(k, sym_min); }
 static bool known_greatest(Known *k) { return known_reduced(k, sym_max); }
 static bool known_prod(Known *k) { return known_reduced(k, sym_mul); }
 
-static bool known_floor(Known *k) { return known_copy(k) || known_scaled(k); }
+static bool known_floor(Known *k) { return known_copy(k) || known_computed(k, SYM_FLOOR); }
+static bool known_ceil(Known *k) { return known_copy(k) || known_computed(k, SYM_CEIL); }
 
 /* The same bytes, other numbers. */
 static bool never_known(Known *k) {
@@ -416,7 +464,7 @@ static KnownFn *known_by(const Graph *g, NodeId n) {
       [OP_TO_COPY] = known_cast,
       [OP_FLOOR] = known_floor,
       [OP_CLONE] = known_copy,
-      [OP_CEIL] = known_copy,
+      [OP_CEIL] = known_ceil,
       [OP_ROUND] = known_copy,
       [OP_SCALAR_TENSOR] = known_scalar,
       [OP_CAT] = known_cat,

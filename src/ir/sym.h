@@ -126,14 +126,22 @@ static inline SymInt sym_product(SymTable *t, const SymInt *factors, uint32_t co
   return product;
 }
 
-/* A product, or with `over` a quotient, in floating point: of float32, else of float64. */
-typedef struct SymScaling {
-  bool f32, over;
-} SymScaling;
-/* floor(size * by) or floor(size / by) as floating point computes it, rounding included: 10 * 0.7
- * in float32 is 7. *out is an expression that agrees for every value that the size can have; false
- * if no such expression was found, or the size may be negative or not exact in float32. */
-bool sym_scaled(SymTable *t, SymInt size, double by, SymScaling how, SymInt *out);
+/* A step of a computation in floating point: times, divided by, or plus a number. */
+typedef enum SymStepKind { SYM_TIMES, SYM_OVER, SYM_PLUS } SymStepKind;
+typedef struct SymStep {
+  SymStepKind kind;
+  double by;
+} SymStep;
+
+/* SYM_TRUNC: of numbers that are not negative. */
+typedef enum SymRounding { SYM_TRUNC, SYM_FLOOR, SYM_CEIL } SymRounding;
+
+/* What floating point makes of a size by the steps, one after the other, each of float32 or else of
+ * float64, and rounded to an integer in the end: 10 * 0.7 in float32 is 7. *out is an expression
+ * that agrees for every value that the size can have; false if no such expression was found, or the
+ * size may not be exact in float32. */
+bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count, bool f32,
+                  SymRounding rounding, SymInt *out);
 
 int64_t sym_lower(const SymTable *t, SymInt v); /* proven bounds, saturated */
 int64_t sym_upper(const SymTable *t, SymInt v);

@@ -1,4 +1,6 @@
-/* Sizes that a model computes in floating point, see sym_scaled. */
+/* Sizes that a model computes in floating point, see sym_computed. */
+#include <math.h>
+
 #include "ir/sym.h"
 
 enum {
@@ -7,16 +9,37 @@ enum {
   SIZE_MAX_F32 = 1 << 24 /* a float tells sizes up to this apart */
 };
 
-/* floor(size * by), as the element type computes it; -1 when it is no size. */
-static int64_t scaled_number(int64_t size, double by, SymScaling how) {
-  double exact = (double)size, product = how.over ? exact / by : exact * by;
-  if (how.f32)
-    product = (double)(how.over ? (float)size / (float)by : (float)size * (float)by);
-  return product >= 0 && product < SIZE_MAX_F32 ? int_clamped(product, 0, SIZE_MAX_F32) : -1;
+typedef struct Computation {
+  const SymStep *steps;
+  uint32_t count;
+  bool f32;
+  SymRounding rounding;
+} Computation;
+
+static double do_step(const SymStep *step, double x, bool f32) {
+  double y = step->kind == SYM_TIMES  ? x * step->by
+             : step->kind == SYM_OVER ? x / step->by
+                                      : x + step->by;
+  if (!f32)
+    return y;
+  float a = (float)x, b = (float)step->by;
+  return (double)(step->kind == SYM_TIMES ? a * b : step->kind == SYM_OVER ? a / b : a + b);
 }
 
-/* The values that a size can have: lo, lo + step, ... hi. A sum of whole multiples of a number has
- * steps of that: 300 * s0, as the samples of s0 frames. */
+/* As the element type computes it; false when it is no size. */
+static bool computed_number(const Computation *c, int64_t size, int64_t *out) {
+  double x = (double)size;
+  for (uint32_t i = 0; i < c->count; i++)
+    x = do_step(&c->steps[i], x, c->f32);
+  x = c->rounding == SYM_CEIL ? ceil(x) : c->rounding == SYM_FLOOR ? floor(x) : x;
+  if (!(fabs(x) < SIZE_MAX_F32) || (c->rounding == SYM_TRUNC && x < 0))
+    return false;
+  *out = (int64_t)x;
+  return true;
+}
+
+/* The values that a size, or a difference of sizes, can have: lo, lo + step, ... hi. A sum of whole
+ * multiples of a number has steps of that: 300 * s0, as the samples of s0 frames. */
 typedef struct Values {
   int64_t lo, hi, step;
 } Values;
@@ -33,7 +56,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
 /* False: there are too many of them, or floats do not tell them apart. */
 static bool find_values(const SymTable *t, SymInt size, Values *v) {
   *v = (Values){sym_lower(t, size), sym_upper(t, size), 0};
-  if (v->lo < 0 || v->hi > SIZE_MAX_F32)
+  if (v->lo < -SIZE_MAX_F32 || v->hi > SIZE_MAX_F32)
     return false;
   const SymExpr *e = sym_expr(t, size);
   for (uint32_t i = 0; e->kind == SYM_SUM && i < e->count; i++)
@@ -45,42 +68,117 @@ static bool find_values(const SymTable *t, SymInt size, Values *v) {
   return (v->hi - v->lo) / v->step < VALUES_TRIED;
 }
 
-static bool agrees(const Values *v, double by, SymScaling how, int64_t p, int64_t q) {
-  for (int64_t size = v->lo; size <= v->hi; size += v->step)
-    if (scaled_number(size, by, how) != size * p / q)
+/* (size * p + r) / q. */
+typedef struct Ratio {
+  int64_t p, r, q;
+} Ratio;
+
+static bool agrees(const Computation *c, const Values *v, const Ratio *by) {
+  int64_t computed;
+  for (int64_t size = v->lo; size <= v->hi; size += v->step) {
+    int64_t over = size * by->p + by->r, whole = over / by->q, rest = over % by->q;
+    if (rest)
+      whole += c->rounding == SYM_CEIL ? rest > 0 : -(rest < 0);
+    if (!computed_number(c, size, &computed) || computed != whole)
       return false;
+  }
   return true;
 }
 
-/* The best fractions for a factor are those of its continued fraction; a scale that was written as
- * 0.7 is 7/10 there, before it is 11744051 / 2^24. */
-bool sym_scaled(SymTable *t, SymInt size, double by, SymScaling how, SymInt *out) {
+static void express(SymTable *t, SymInt size, const Computation *c, const Ratio *by, SymInt *out) {
+  SymInt over = sym_add(t, sym_mul(t, size, by->p), by->r);
+  *out = c->rounding == SYM_CEIL ? sym_ceildiv(t, over, by->q) : sym_floordiv(t, over, by->q);
+}
+
+/* The next of the best fractions p / q for a factor, those of its continued fraction; q is 0 before
+ * the first. A factor that was written as 0.7 is 7/10 there, before it is 11744051 / 2^24. */
+typedef struct Fraction {
+  double rest;
+  int64_t p, q, p_before, q_before;
+} Fraction;
+
+static bool next_fraction(Fraction *f) {
+  if (f->q)
+    f->rest = 1 / f->rest;
+  if (!(f->rest < SIZE_MAX_F32))
+    return false;
+  int64_t whole = int_clamped(f->rest, 0, SIZE_MAX_F32), p = whole * f->p + f->p_before,
+          q = whole * f->q + f->q_before;
+  if (q > DENOMINATOR_MAX || p > INT64_MAX / 2 / SIZE_MAX_F32)
+    return false;
+  f->rest -= (double)whole;
+  f->p_before = f->p, f->q_before = f->q, f->p = p, f->q = q;
+  return true;
+}
+
+static Fraction fraction_of(double factor) { return (Fraction){factor, 1, 0, 0, 1}; }
+
+/* One factor, or divisor: the simplest fraction by which every size comes out right. */
+static bool one_factor(const Computation *c, const Values *values, Ratio *by) {
+  const SymStep *step = c->steps;
+  double factor = step->kind == SYM_OVER ? 1 / step->by : step->by;
+  if (!(factor > 0 && factor < SIZE_MAX_F32))
+    return false;
+  for (Fraction f = fraction_of(factor); next_fraction(&f);) {
+    *by = (Ratio){f.p, 0, f.q};
+    if (f.p && agrees(c, values, by))
+      return true;
+  }
+  return false;
+}
+
+/* A number of a step: the simplest fraction that is written as it. */
+static bool exact_fraction(double x, bool f32, int64_t *p, int64_t *q) {
+  double size = fabs(x);
+  for (Fraction f = fraction_of(size); next_fraction(&f);) {
+    double value = (double)f.p / (double)f.q;
+    if (f32 ? (float)value == (float)size : value == size) {
+      *p = x < 0 ? -f.p : f.p;
+      *q = f.q;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool small(int64_t x) { return x < SIZE_MAX_F32 && x > -SIZE_MAX_F32; }
+
+static bool add_step(const SymStep *step, bool f32, Ratio *by) {
+  int64_t p, q;
+  if (!exact_fraction(step->by, f32, &p, &q) || (p <= 0 && step->kind != SYM_PLUS))
+    return false;
+  if (step->kind == SYM_PLUS)
+    *by = (Ratio){by->p * q, by->r * q + by->q * p, by->q * q};
+  else if (step->kind == SYM_TIMES)
+    *by = (Ratio){by->p * p, by->r * p, by->q * q};
+  else
+    *by = (Ratio){by->p * q, by->r * q, by->q * p};
+  return small(by->p) && small(by->r) && small(by->q);
+}
+
+static bool all_steps(const Computation *c, const Values *values, Ratio *by) {
+  *by = (Ratio){1, 0, 1};
+  for (uint32_t i = 0; i < c->count; i++)
+    if (!add_step(&c->steps[i], c->f32, by))
+      return false;
+  return agrees(c, values, by);
+}
+
+bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count, bool f32,
+                  SymRounding rounding, SymInt *out) {
+  Computation c = {steps, count, f32, rounding};
   Values values;
-  double factor = how.over ? 1 / by : by, rest = factor;
-  if (by == 1) {
+  Ratio by;
+  bool factor = count == 1 && steps->kind != SYM_PLUS;
+  if (factor && steps->by == 1) {
     *out = size;
     return true;
   }
-  if (!(factor > 0 && factor < SIZE_MAX_F32))
+  if (sym_is_const(size))
+    return size >= -SIZE_MAX_F32 && size <= SIZE_MAX_F32 && computed_number(&c, size, out);
+  if (!find_values(t, size, &values) ||
+      !(factor ? one_factor(&c, &values, &by) : all_steps(&c, &values, &by)))
     return false;
-  if (sym_is_const(size)) {
-    *out = size >= 0 && size <= SIZE_MAX_F32 ? scaled_number(size, by, how) : -1;
-    return *out >= 0;
-  }
-  if (!find_values(t, size, &values))
-    return false;
-  int64_t p = 1, q = 0, p_before = 0, q_before = 1;
-  while (rest < SIZE_MAX_F32) {
-    int64_t whole = int_clamped(rest, 0, SIZE_MAX_F32), p_next = whole * p + p_before,
-            q_next = whole * q + q_before;
-    if (q_next > DENOMINATOR_MAX || p_next > INT64_MAX / 2 / SIZE_MAX_F32)
-      return false;
-    p_before = p, q_before = q, p = p_next, q = q_next;
-    if (p && agrees(&values, by, how, p, q)) {
-      *out = sym_floordiv(t, sym_mul(t, size, p), q);
-      return true;
-    }
-    rest = 1 / (rest - (double)whole);
-  }
-  return false;
+  express(t, size, &c, &by, out);
+  return true;
 }

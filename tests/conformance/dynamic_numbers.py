@@ -54,4 +54,12 @@ CASES = [
     Case('triangles behind a memory', 'float[n,m] x, float[m,3] c', 'float[n,m] y, float[n,m] z',
          'h = Shape<start = 0, end = 1>(c) o = Constant<value = int64 {1}>() k = Squeeze(h) d = Sub(k, o) y = Trilu(x, d) b = Neg(d) z = Trilu(x, b)',
          lambda n, m: [floats(n, m), floats(m, 3)]),
+    # Numbers of windows as torch.ceil of floats gives them (neural codecs): the padding is a size again.
+    Case('padding to whole windows by floats', 'float[1,2,m] x', 'float[1,2,p] y, float[1,2,q] z',
+         's = Shape<start = 2, end = 3>(x) f = Cast<to = 1>(s) k = Constant<value_floats = [-7.0]>() a = Add(f, k) two = Constant<value_floats = [2.0]>() '
+         'b = Add(a, two) four = Constant<value_floats = [4.0]>() c = Div(b, four) one = Constant<value_floats = [1.0]>() d = Add(c, one) e = Ceil(d) '
+         'g = Cast<to = 7>(e) o = Constant<value_ints = [4]>() h = Mul(g, o) i = Constant<value_ints = [5]>() j = Add(h, i) r = Sub(j, s) '
+         'n0 = Constant<value_ints = [0,0,0,0,0]>() w = Concat<axis = 0>(n0, r) y = Pad(x, w) t = Div(f, four) u = Ceil(t) v = Mul(u, four) l = Cast<to = 7>(v) '
+         'q0 = Sub(l, s) q1 = Concat<axis = 0>(n0, q0) z = Pad<mode = "edge">(x, q1)',
+         lambda n, m: [floats(1, 2, m)]),
 ]

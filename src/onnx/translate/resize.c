@@ -83,8 +83,9 @@ static bool shape_from_scales(Import *im, Resize *r) {
       return import_fail(im, DIAG_ARG_RANGE,
                          "the scale of axis %u is %g; scales are finite and greater than 0",
                          r->axes[i], r->scale[i]);
-    if (!sym_scaled(&im->g->syms, r->in.d[r->axes[i]], scales.at[i], (SymScaling){.f32 = true},
-                    &r->out.d[r->axes[i]])) {
+    SymStep times = {SYM_TIMES, scales.at[i]};
+    if (!sym_computed(&im->g->syms, r->in.d[r->axes[i]], &times, 1, true, SYM_TRUNC,
+                      &r->out.d[r->axes[i]])) {
       r->unsolved = i + 1;
       return false;
     }
