@@ -34,7 +34,7 @@ static bool computed_number(const Computation *c, int64_t size, int64_t *out) {
   x = c->rounding == SYM_CEIL ? ceil(x) : c->rounding == SYM_FLOOR ? floor(x) : x;
   if (!(fabs(x) < SIZE_MAX_F32) || (c->rounding == SYM_TRUNC && x < 0))
     return false;
-  *out = (int64_t)x;
+  *out = int_clamped(x, -SIZE_MAX_F32, SIZE_MAX_F32);
   return true;
 }
 
