@@ -62,4 +62,8 @@ CASES = [
          'n0 = Constant<value_ints = [0,0,0,0,0]>() w = Concat<axis = 0>(n0, r) y = Pad(x, w) t = Div(f, four) u = Ceil(t) v = Mul(u, four) l = Cast<to = 7>(v) '
          'q0 = Sub(l, s) q1 = Concat<axis = 0>(n0, q0) z = Pad<mode = "edge">(x, q1)',
          lambda n, m: [floats(1, 2, m)]),
+    # Values that a mask selects, which are none in the second call.
+    Case('distinct values behind a mask', 'float[n,m] x', 'float[p] y, int64[p] z, int64[q] w',
+         'c = Constant<value = float {2}>() k = Greater(x, c) o = Constant<value_ints = [-1]>() f = Reshape(k, o) a = Compress(x, f) y, i, w, z = Unique(a)',
+         lambda n, m: [(RNG.integers(0, 9, (n, m)) * (n > 1)).astype(np.float32)]),
 ]

@@ -14,6 +14,13 @@ typedef struct Unique {
   ValueId rank;     /* [n] i64: place of the entry's value in the result */
 } Unique;
 
+/* Entries of v, along its first dim. index_select refuses to take none of no entries. */
+static ValueId taken(Import *im, const Unique *u, ValueId v, ValueId index) {
+  if (sym_lower(&im->g->syms, u->n) >= 1 || !import_ok(im))
+    return ex_index_select(im, v, 0, index);
+  return build(&im->b, OP_INDEX_TENSOR, A_VAL(v), A_VALS(&index, 1));
+}
+
 static ValueId as_i64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_I64); }
 
 /* The kernels write in the order of the entries: from the last to the first, the first one stays.
@@ -24,16 +31,16 @@ static void sort_numbers(Import *im, Unique *u) {
     numbers = as_i64(im, numbers);
   ValueId sorted = ex_topk(im, numbers, u->n, 0, false),
           before = ex_at_least(im, ex_minus(im, every, 1), 0),
-          steps = ex_ne(im, sorted, ex_index_select(im, sorted, 0, before)),
+          steps = ex_ne(im, sorted, taken(im, u, sorted, before)),
           group = build(&im->b, OP_CUMSUM, A_VAL(as_i64(im, steps)), A_INT(0));
   ValueId none = ex_full(im, DTYPE_I64, &u->n, 1, 0), one = ex_full(im, DTYPE_I64, &u->n, 1, 1);
   u->rank = ex_scatter(im, none, 0, sorted ? sorted + 1 : 0, group);
   ValueId back = ex_flip(im, u->rank, 0),
           firsts = ex_scatter(im, none, 0, back, ex_flip(im, every, 0)),
           counts = build(&im->b, OP_SCATTER_ADD, A_VAL(none), A_INT(0), A_VAL(u->rank), A_VAL(one));
-  u->first = ex_index_select(im, firsts, 0, u->rank);
+  u->first = taken(im, u, firsts, u->rank);
   u->is_first = ex_eq(im, u->first, every);
-  u->count = ex_index_select(im, counts, 0, u->rank);
+  u->count = taken(im, u, counts, u->rank);
 }
 
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
@@ -70,7 +77,7 @@ static void sort_rows(Import *im, Unique *u) {
 /* As many different values came before. */
 static void keep_order(Import *im, Unique *u) {
   ValueId order = build(&im->b, OP_CUMSUM, A_VAL(as_i64(im, u->is_first)), A_INT(0));
-  u->rank = ex_minus(im, ex_index_select(im, order, 0, u->first), 1);
+  u->rank = ex_minus(im, taken(im, u, order, u->first), 1);
 }
 
 /* First positions of the values in the order of the result: as many as there are values. */
@@ -79,7 +86,7 @@ static ValueId result_order(Import *im, const Unique *u) {
           order = ex_scatter(im, empty, 0, u->rank, u->first);
   ValueId total = ex_sum(im, as_i64(im, u->is_first), 0, false);
   ValueId slots = ex_unary(im, OP_NONZERO, ex_lt(im, ex_arange(im, u->n), total));
-  return ex_index_select(im, order, 0, ex_flat(im, slots));
+  return taken(im, u, order, ex_flat(im, slots));
 }
 
 /* Outputs that a kind of Unique has: the values, where they are first, which one each entry is, and
@@ -98,8 +105,10 @@ static void unique(Import *im, bool sorted, const int outputs[4]) {
   for (uint32_t i = 0; i < s.rank; i++)
     u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
   int most = u.m == 1 ? NUMBERS_MAX : ROWS_MAX;
-  if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > most)
+  if (sym_upper(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > most)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", most);
+  else if (u.m != 1 && sym_lower(&im->g->syms, all) < 1) /* rows: none is an error of the call */
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, all, 1, im->b.loc});
   u.rows = EX_VIEW(im, ex_move_dim(im, x, axis, 0), u.n, u.m);
   if (u.m == 1)
     sort_numbers(im, &u);
@@ -110,9 +119,8 @@ static void unique(Import *im, bool sorted, const int outputs[4]) {
   else if (u.m != 1)
     sort_rows(im, &u);
   ValueId order = result_order(im, &u);
-  ValueId entries = ex_index_select(im, x, axis, order),
-          counts = ex_index_select(im, u.count, 0, order),
-          found[] = {entries, order, u.rank, counts};
+  ValueId entries = axis == 0 ? taken(im, &u, x, order) : ex_index_select(im, x, axis, order),
+          counts = taken(im, &u, u.count, order), found[] = {entries, order, u.rank, counts};
   for (uint32_t i = 0; i < COUNT_OF(found); i++)
     if (outputs[i] >= 0)
       out(im, (uint32_t)outputs[i], found[i]);
