@@ -66,4 +66,9 @@ CASES = [
     Case('distinct values behind a mask', 'float[n,m] x', 'float[p] y, int64[p] z, int64[q] w',
          'c = Constant<value = float {2}>() k = Greater(x, c) o = Constant<value_ints = [-1]>() f = Reshape(k, o) a = Compress(x, f) y, i, w, z = Unique(a)',
          lambda n, m: [(RNG.integers(0, 9, (n, m)) * (n > 1)).astype(np.float32)]),
+    # A length of a transform that is the size of its dim, as dynamo writes it, or that size and one more.
+    Case('spectra of any length', 'float[n,m] x', 'float[n,p,2] y, float[n,q,2] z',
+         'o = Constant<value_ints = [-1]>() u = Unsqueeze(x, o) s = Shape<start = 1, end = 2>(x) l = Squeeze(s) a = Constant<value = int64 {1}>() '
+         'y = DFT<onesided = 1>(u, l, a) k = Add(l, a) z = DFT(u, k, a)',
+         lambda n, m: [floats(n, m)], opset=20),
 ]

@@ -95,8 +95,8 @@ static ValueId matrix(Import *im, const Fourier *f) {
 
 /* --- DFT --- */
 
-/* The transform of dim `axis` of x [.., parts]; its length is < 1 when there is none. */
-static Fourier plan(Import *im, ValueId x, uint32_t axis, int64_t length) {
+/* The transform of dim `axis` of x [.., parts]; length 0: that of the dim. */
+static Fourier plan(Import *im, ValueId x, uint32_t axis, SymInt length) {
   Fourier f = {.inverse = attr_flag(im, "inverse", false),
                .onesided = attr_flag(im, "onesided", false),
                .in = ex_dim(im, x, axis),
@@ -131,7 +131,7 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
 
 /* The axis arrives while running: the transforms of all axes that give the declared shape, one of
  * them chosen. */
-static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t length) {
+static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, SymInt length) {
   Dims declared;
   uint32_t rank = ex_rank(im, x);
   if (!out_declared_dims(im, 0, &declared) || declared.rank != rank)
@@ -159,16 +159,18 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
 void translate_dft(Import *im) {
   ValueId x = in_required(im, 0), length_input = in(im, 1), axis_input = in(im, 2);
   uint32_t rank = ex_rank(im, x);
-  int64_t length = 0, axis = im->opset >= 20 ? -2 : attr_int(im, "axis", 1);
+  SymInt length = 0;
+  int64_t axis = im->opset >= 20 ? -2 : attr_int(im, "axis", 1);
   if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", rank);
   if (length_input) {
     Dims declared;
-    if (!one_const(im, length_input, &length))
+    if (!one_int(im, length_input, &length))
       import_fail(im, DIAG_INPUT_NOT_CONST, "dft_length must be known when lowering%s",
                   out_declared_dims(im, 0, &declared) ? "; make it an initializer" : "");
-    if (length < 1 || length > INT32_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "dft_length is %lld", (long long)length);
+    int64_t least = sym_lower(&im->g->syms, length);
+    if (least < 1 || sym_upper(&im->g->syms, length) > INT32_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "dft_length is %lld", (long long)least);
   }
   if (axis_input && import_ok(im) && !one_const(im, axis_input, &axis)) {
     out(im, 0, transform_of_any(im, x, axis_input, length));
