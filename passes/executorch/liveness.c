@@ -34,6 +34,26 @@ static ValueId find(LivenessBuilder *b, ValueId v) {
   return v;
 }
 
+/* A quotient by a size that may be 0. */
+static bool divides_by_zero(const SymTable *t, SymInt size) {
+  const SymExpr *e = sym_expr(t, size);
+  return e->kind == SYM_FLOORDIV && sym_lower(t, e->terms[1]) < 1;
+}
+
+static Status no_bound(const Graph *g, DiagPlace place, StrView name, uint32_t dim, SymInt size) {
+  StrBuf text = {0};
+  sym_print_named(&g->syms, size, &text);
+  Diag *d = diag_begin(g->ctx->sink, DIAG_DIM_UNBOUND, place);
+  diag_message(d,
+               "dimension %u ('%s') of value '" SV_FMT "' has no upper bound, so its memory cannot "
+               "be planned",
+               dim, strbuf_cstr(&text), SV_ARG(name));
+  strbuf_release(&text);
+  if (divides_by_zero(&g->syms, size))
+    diag_hint(d, "what it is divided by may be 0: give --dim ranges that begin at 1");
+  return diag_end(d);
+}
+
 static Status no_size(const Graph *g, ValueId v) {
   const Type *t = value_type(g, v);
   NodeId def = value_def(g, v);
@@ -42,15 +62,7 @@ static Status no_size(const Graph *g, ValueId v) {
   for (uint32_t i = 0; i < t->rank; i++) {
     if (sym_is_const(t->dims[i]) || sym_upper(&g->syms, t->dims[i]) < INT64_MAX)
       continue;
-    StrBuf text = {0};
-    sym_print(&g->syms, t->dims[i], &text);
-    Status status =
-        diag_report(g->ctx->sink, DIAG_DIM_UNBOUND, place,
-                    "dimension %u ('%s') of value '" SV_FMT "' has no upper bound, so its memory "
-                    "cannot be planned",
-                    i, strbuf_cstr(&text), SV_ARG(name));
-    strbuf_release(&text);
-    return status;
+    return no_bound(g, place, name, i, t->dims[i]);
   }
   return diag_report(g->ctx->sink, DIAG_TOO_LARGE, place,
                      "value '" SV_FMT "' needs more memory than can be addressed", SV_ARG(name));
