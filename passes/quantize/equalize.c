@@ -15,7 +15,8 @@ enum { SWEEPS = 16, STEPS_MAX = 8 };
 #define SETTLED 0.01 /* of the logarithm of a factor */
 #define FACTOR_MAX 1e6
 
-/* The channels of a weight: element i is of channel i / inner % count / repeat. */
+/* The channels of a weight: element i is of channel i / inner % count / repeat. Where nothing is
+ * behind the channels, inner is 1. */
 typedef struct Side {
   NodeId node;
   float *data; /* of the weight, a copy */
@@ -195,24 +196,67 @@ static void find_pairs(Pairs *p) {
 
 /* --- factors --- */
 
-static uint64_t channel_of(const Side *s, uint64_t i) {
-  return i / s->inner % s->count / s->repeat;
+enum { LANES = 8 };
+
+static float largest_of(const float *x, uint64_t count) {
+  float lanes[LANES] = {0}, most = 0;
+  uint64_t i = 0;
+  for (; i + LANES <= count; i += LANES)
+    for (uint32_t k = 0; k < LANES; k++)
+      lanes[k] = fabsf(x[i + k]) > lanes[k] ? fabsf(x[i + k]) : lanes[k];
+  for (; i < count; i++)
+    most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+  for (uint32_t k = 0; k < LANES; k++)
+    most = lanes[k] > most ? lanes[k] : most;
+  return most;
+}
+
+/* The runs of `inner` elements of one channel each, in order. */
+static uint64_t run_count(const Side *s) { return s->inner ? s->size / s->inner : 0; }
+
+/* Channels that lie beside each other. */
+static bool is_row(const Side *s) { return s->count && s->inner == 1 && s->repeat == 1; }
+
+static void largest_of_rows(const Side *s, double *restrict out) {
+  const float *restrict x = s->data;
+  for (uint64_t row = 0; row < s->size / s->count; row++, x += s->count)
+    for (uint64_t c = 0; c < s->count; c++) {
+      double size = fabs((double)x[c]);
+      out[c] = size > out[c] ? size : out[c];
+    }
 }
 
 static void largest(const Side *s, double *out, uint64_t channels) {
   memset(out, 0, channels * sizeof *out);
-  for (uint64_t i = 0; i < s->size; i++) {
-    double x = fabs((double)s->data[i]);
-    uint64_t c = channel_of(s, i);
-    out[c] = x > out[c] ? x : out[c];
+  if (is_row(s)) {
+    largest_of_rows(s, out);
+    return;
+  }
+  for (uint64_t run = 0, c = 0; run < run_count(s); run++, c = c + 1 < s->count ? c + 1 : 0) {
+    double x = (double)largest_of(s->data + run * s->inner, s->inner);
+    double *own = &out[c / s->repeat];
+    *own = x > *own ? x : *own;
   }
 }
 
+static void scale_run(float *x, uint64_t count, double factor, bool divide) {
+  for (uint64_t i = 0; i < count; i++)
+    x[i] = (float)(divide ? (double)x[i] / factor : (double)x[i] * factor);
+}
+
+static void scale_rows(const Side *s, const double *restrict by, bool divide) {
+  float *restrict x = s->data;
+  for (uint64_t row = 0; row < s->size / s->count; row++, x += s->count)
+    for (uint64_t c = 0; c < s->count; c++)
+      x[c] = (float)(divide ? (double)x[c] / by[c] : (double)x[c] * by[c]);
+}
+
 static void scale(const Side *s, const double *by, bool divide) {
-  for (uint64_t i = 0; i < s->size; i++) {
-    double factor = by[channel_of(s, i)];
-    s->data[i] = (float)(divide ? (double)s->data[i] / factor : (double)s->data[i] * factor);
-  }
+  if (is_row(s))
+    scale_rows(s, by, divide);
+  else
+    for (uint64_t run = 0, c = 0; run < run_count(s); run++, c = c + 1 < s->count ? c + 1 : 0)
+      scale_run(s->data + run * s->inner, s->inner, by[c / s->repeat], divide);
   for (uint64_t c = 0; s->bias && c < s->count; c++)
     s->bias[c] = (float)((double)s->bias[c] / by[c]);
 }
