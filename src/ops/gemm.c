@@ -12,6 +12,7 @@
 #ifdef ETC_HAVE_BLAS
 #include <cblas.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "support/shared_object.h"
 
@@ -24,11 +25,23 @@ static struct {
   __typeof__(&openblas_set_num_threads) set_threads;
 } blas = {.once = PTHREAD_ONCE_INIT};
 
+/* OpenBLAS takes 128 MiB of addresses for each thread that multiplies (0.3.21, BUFFER_SIZE), and
+ * asks for them again and again where the system refuses (ulimit -v). */
+static bool has_room(void) {
+  const size_t size = ((size_t)parallel_threads() + 1) << 27;
+  void *room =
+      mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    return false;
+  munmap(room, size);
+  return true;
+}
+
 static void load_blas(void) {
   static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
   void *library = NULL;
   const char *why;
-  for (size_t i = 0; i < COUNT_OF(names) && !library; i++)
+  for (size_t i = 0; i < COUNT_OF(names) && !library && has_room(); i++)
     library = shared_object_open(names[i], &why);
   blas.loaded = library && shared_object_function(library, "cblas_sgemm", &blas.sgemm) &&
                 shared_object_function(library, "cblas_dgemm", &blas.dgemm) &&

@@ -2,6 +2,10 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "ops/gemm.h"
 #include "support/parallel.h"
@@ -86,8 +90,37 @@ static void test_own_loops(void **state) {
   }
 }
 
+static rlim_t addresses_in_use(void) {
+  unsigned long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  assert_non_null(f);
+  assert_int_equal(fscanf(f, "%lu", &pages), 1);
+  fclose(f);
+  return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+/* With 200 MiB of addresses left OpenBLAS would ask for its buffer for ever. First of all tests, as
+ * a process decides once how it multiplies. */
+static void test_little_room(void **state) {
+  int status;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    struct rlimit limit;
+    limit.rlim_cur = limit.rlim_max = addresses_in_use() + (200 << 20);
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+      _exit(2);
+    alarm(30);
+    check_product(64, 64, 64, false, false);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_little_room),
+                                     cmocka_unit_test(test_products),
                                      cmocka_unit_test(test_own_loops)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
