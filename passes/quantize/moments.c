@@ -164,7 +164,7 @@ static bool any_marks(const Graph *g, bool channels) {
 
 Status observe_moments(PassContext *p, Graph *g) {
   const QuantOptions *q = p->options->quantize;
-  bool channels = q->scheme == QUANT_INT8 && q->data;
+  bool channels = q->scheme == QUANT_INT8 && q->data && q->range.method == RANGE_AUTO;
   DataSet *set = NULL; /* of made-up samples */
   uint64_t most = 0;
   if (!any_marks(g, channels))

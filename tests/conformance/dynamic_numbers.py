@@ -39,12 +39,13 @@ CASES = [
     # Places of rows in a tensor of which more than the first dim varies.
     Case('rows at pairs of indices', 'float[n,m,4] x, int64[96,2] i', 'float[96,4] y', 'y = GatherND(x, i)',
          lambda n, m: [floats(n, m, 4), np.stack([RNG.integers(-n, n, 96), RNG.integers(-m, m, 96)], 1)]),
-    # Products over a dim that is 0 in the second call: zeros, or the bias, and not what the memory held before.
-    Case('products over no rows', 'float[n,4] x, float[2,n,4] w, float[4] c', 'float[4,4] y, float[2,4,4] z, float[4,4] u, float[4,4] v',
+    # Products over a dim that is 0 in the second call: zeros, or the bias, and not what the memory held before. (ONNX Runtime
+    # leaves all but the first matrix of a batch unwritten, so that there is nothing to compare with.)
+    Case('products over no rows', 'float[n,4] x, float[4] c', 'float[4,4] y, float[4,4] u, float[4,4] v',
          'o0 = Constant<value_ints = [0]>() o1 = Constant<value_ints = [1]>() e = Constant<value_ints = [-1]>() big = Constant<value_ints = [99]>() '
-         'a = Slice(x, o1, big, o0) b = Slice(x, o0, e, o0) t = Transpose<perm = [1,0]>(a) y = MatMul(t, b) d = Slice(w, o1, big, o1) '
-         'p = Transpose<perm = [0,2,1]>(d) z = MatMul(p, d) u = Gemm<transA = 1>(a, b, c) f = Transpose<perm = [1,0]>(t) v = MatMul(t, f)',
-         lambda n, m: [floats(n, 4), floats(2, n, 4), floats(4)]),
+         'a = Slice(x, o1, big, o0) b = Slice(x, o0, e, o0) t = Transpose<perm = [1,0]>(a) y = MatMul(t, b) '
+         'u = Gemm<transA = 1>(a, b, c) f = Transpose<perm = [1,0]>(t) v = MatMul(t, f)',
+         lambda n, m: [floats(n, 4), floats(4)]),
     # Sums at indices of which there are none in the second call.
     Case('sums at no indices', 'float[n,64] x, int64[m,1] i, float[m,64] v', 'float[n,64] y',
          'o0 = Constant<value_ints = [0]>() o1 = Constant<value_ints = [1]>() big = Constant<value_ints = [99]>() '

@@ -89,6 +89,16 @@ static ValueId result_order(Import *im, const Unique *u) {
   return taken(im, u, order, ex_flat(im, slots));
 }
 
+/* Of rows, none is an error of the call. */
+static void check_entries(Import *im, const Unique *u, SymInt all) {
+  const SymTable *t = &im->g->syms;
+  int most = u->m == 1 ? NUMBERS_MAX : ROWS_MAX;
+  if (sym_upper(t, all) < 1 || sym_upper(t, u->n) > most)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", most);
+  else if (u->m != 1 && sym_lower(t, all) < 1)
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, all, 1, im->b.loc});
+}
+
 /* Outputs that a kind of Unique has: the values, where they are first, which one each entry is, and
  * how often each is there; -1 for one that it does not have. */
 static void unique(Import *im, bool sorted, const int outputs[4]) {
@@ -104,11 +114,7 @@ static void unique(Import *im, bool sorted, const int outputs[4]) {
   Unique u = {.n = s.d[axis], .m = 1};
   for (uint32_t i = 0; i < s.rank; i++)
     u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
-  int most = u.m == 1 ? NUMBERS_MAX : ROWS_MAX;
-  if (sym_upper(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > most)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", most);
-  else if (u.m != 1 && sym_lower(&im->g->syms, all) < 1) /* rows: none is an error of the call */
-    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, all, 1, im->b.loc});
+  check_entries(im, &u, all);
   u.rows = EX_VIEW(im, ex_move_dim(im, x, axis, 0), u.n, u.m);
   if (u.m == 1)
     sort_numbers(im, &u);
