@@ -107,5 +107,10 @@ Status session_check_overwrites(Session *s, const char *output) {
     diag_hint(d, "give %s another name", list[i].option);
     return diag_end(d);
   }
-  return STATUS_OK;
+  if (!output || !sv_has_suffix(sv_from(output), SV(".onnx")))
+    return STATUS_OK;
+  Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(output));
+  diag_message(d, "'%s' is the name of a model, not of a program", output);
+  diag_hint(d, "write -o OUT.pte");
+  return diag_end(d);
 }

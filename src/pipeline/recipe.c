@@ -178,10 +178,14 @@ static EtcStatus read_mapping(Reader *r);
 
 static EtcStatus read_method(void *reader, StrView name) {
   Reader *r = reader;
+  uint32_t before = r->entry_count;
   r->method = name.data;
   r->key_count = 0;
   EtcStatus status = read_mapping(r);
   r->method = NULL;
+  if (status == ETC_OK && r->entry_count == before)
+    return yaml_wrong(r->yaml, "give it a model, or leave it out", "method '" SV_FMT "' is empty",
+                      SV_ARG(name));
   return status;
 }
 

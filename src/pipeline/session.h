@@ -168,7 +168,8 @@ void session_keep_delegate(void *user, Graph *part);
 void session_print_times(const Session *s);
 /* Before anything is read: whether two outputs have one name; a usage error. */
 EtcStatus session_check_outputs(Session *s, const char *output);
-/* Before anything is written: whether an output would take the place of a file that was read. */
+/* Before anything is written: whether an output would take the place of a file that was read, or
+ * has the name of a model. */
 Status session_check_overwrites(Session *s, const char *output);
 /* The file of dependencies of that output, or NULL. */
 const char *session_depfile(Session *s, const char *output);

@@ -123,6 +123,12 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
   const QuantOptions *q = &o->quantize;
   bool chosen = (o->given & GIVEN_SCHEME) != 0;
   const char *from = q->data || q->made_up ? "--calibrate" : q->ranges ? "--ranges" : NULL;
+  const char *idle = o->given & GIVEN_QUANTIZE_CONFIG ? "--quantize-config"
+                     : o->given & GIVEN_RANGE_METHOD  ? "--calibrate-method"
+                                                      : NULL;
+  if (!chosen && !from && idle)
+    return session_usage(s, idle, "add --quantize SCHEME, or leave it out",
+                         "%s says how --quantize is done, which is not given", idle);
   if (!chosen && from)
     return session_usage(s, from, "add --quantize int8",
                          "there is nothing to calibrate without --quantize");

@@ -84,6 +84,8 @@ t lower net.etir -o a.pte --calibrate $calib/relu.npz
 t lower net.etir -o a.pte --ranges relu.stats
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --ranges relu.stats
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --calibrate-method median
+t lower net.etir -o a.pte --calibrate-method mse
+t lower net.etir -o a.onnx
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --calibrate-method percentile:0
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --calibrate-method mse:3
 # Data.

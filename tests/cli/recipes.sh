@@ -39,6 +39,7 @@ bad 'methods: one\n'
 bad 'methods: {one: {methods: {}}}\n'
 bad 'methods: {one: {model: add.onnx, output: a.pte}}\n'
 bad 'methods: {one: {plan: naive}}\n'
+bad 'model: add.onnx\nmethods: {one: {}}\n'
 bad 'include: bad.yaml\n'
 printf 'include: bad.yaml\n' >sub/back.yaml
 bad 'plan: naive\ninclude: [back.yaml]\n'
