@@ -338,12 +338,46 @@ static Status observe_node(Plan *p, NodeId n, ValueId *seen, uint32_t count) {
   return STATUS_OK;
 }
 
+enum { BLOCK_LEAST = 32 }; /* as XNNPACK has it: blocks are multiples */
+
+/* Matrices that are to have 4 bits. */
+typedef struct Blocks {
+  uint32_t wanted, uneven; /* uneven: whose rows no whole blocks fill */
+  NodeId first;            /* of these */
+  SymInt columns;          /* its */
+} Blocks;
+
 /* The size of the blocks of a weight, in 4 bits; 0: channels, in 8 bits. */
-static uint32_t block_of(const Plan *p, NodeId n, const QuantWeight *w, const QuantOptions *o) {
+static uint32_t block_of(const Plan *p, NodeId n, const QuantWeight *w, const QuantOptions *o,
+                         Blocks *seen) {
+  if (o->scheme != QUANT_INT4_WEIGHT_ONLY || node_cget(p->g, n)->op != OP_LINEAR ||
+      is_head(p->g, n))
+    return 0;
   SymInt columns = value_dim(p->g, w->constant, w->permute ? 0 : 1);
-  bool blocks = o->scheme == QUANT_INT4_WEIGHT_ONLY && node_cget(p->g, n)->op == OP_LINEAR &&
-                !is_head(p->g, n);
-  return blocks && columns > 0 && columns % o->block == 0 ? o->block : 0;
+  seen->wanted++;
+  if (columns > 0 && columns % o->block == 0)
+    return o->block;
+  if (seen->uneven++ == 0) {
+    seen->first = n;
+    seen->columns = columns;
+  }
+  return 0;
+}
+
+static void warn_uneven(const PassContext *c, const Graph *g, const Blocks *seen) {
+  const QuantOptions *o = c->options->quantize;
+  if (!seen->uneven || o->kept) /* else it was said in the first of several runs */
+    return;
+  Diag *d = diag_begin(c->sink, DIAG_BLOCKS_UNEVEN, node_place(g, seen->first));
+  diag_message(d,
+               "%u of %u matrices get weights of 8 bits: blocks of %u do not divide their rows, "
+               "here of %lld",
+               seen->uneven, seen->wanted, o->block, (long long)seen->columns);
+  if (seen->columns % BLOCK_LEAST == 0)
+    diag_hint(d, "choose blocks that do: --quantize int4-weight-only:N");
+  else
+    diag_hint(d, "rows of a multiple of %d elements can have 4 bits", BLOCK_LEAST);
+  (void)diag_end(d);
 }
 
 static Status observe_weight(Plan *p, NodeId n, const QuantWeight *w, uint32_t block) {
@@ -395,6 +429,7 @@ static Status observe_nodes(PassContext *c, Plan *p) {
   ValueId *seen = ARENA_ARRAY(p->arena, ValueId, count);
   bool weights_only = options->scheme != QUANT_INT8;
   uint64_t nodes = 0, weights = 0;
+  Blocks blocks = {0};
   for (FOR_NODES(g, n)) {
     QuantWeight w;
     if (n >= node_count) /* put here by this loop */
@@ -402,7 +437,7 @@ static Status observe_nodes(PassContext *c, Plan *p) {
     QuantRole role = (QuantRole)p->role[n];
     bool codes = quant_weight(g, n, role, &w) && has_codes(p, n, role, options->scheme);
     if (codes) {
-      TRY(observe_weight(p, n, &w, block_of(p, n, &w, options)));
+      TRY(observe_weight(p, n, &w, block_of(p, n, &w, options, &blocks)));
       weights++;
     }
     if (codes && options->scheme == QUANT_INT8_DYNAMIC && role == ROLE_PRODUCT && !p->floats[n])
@@ -412,6 +447,7 @@ static Status observe_nodes(PassContext *c, Plan *p) {
     TRY(observe_node(p, n, seen, count));
     nodes++;
   }
+  warn_uneven(c, g, &blocks);
   pass_count(c, "nodes", nodes);
   pass_count(c, "weights", weights);
   return STATUS_OK;

@@ -261,7 +261,7 @@ static Status convert_value(Graph *g, NodeId n) {
 }
 
 Status pass_convert(PassContext *p, Graph *g) {
-  uint64_t weights = 0, values = 0;
+  uint64_t weights = 0, values = 0, blocks = 0;
   if (!p->options->quantize)
     return STATUS_OK;
   TRY(pass_eliminate_dead(p, g)); /* products that were spelt anew still name their weights */
@@ -271,12 +271,14 @@ Status pass_convert(PassContext *p, Graph *g) {
       continue;
     bool weight = !node_absent(g, n, OBSERVE_AXIS) && value_is_const(g, node_value(g, n, 0));
     NodeId gather = weight ? gather_behind(g, n) : 0;
+    blocks += weight && !gather && marked_block(g, n) != 0;
     if (next && (next == gather || (weight && next == permute_behind(g, n))))
       next = node_cget(g, next)->next;
     TRY(gather ? convert_table(g, n, gather) : weight ? convert_weight(g, n) : convert_value(g, n));
     *(weight ? &weights : &values) += 1;
   }
   pass_count(p, "weights", weights);
+  pass_count(p, "of blocks", blocks);
   pass_count(p, "values", values);
   return STATUS_OK;
 }

@@ -174,6 +174,13 @@ static bool has_converted(const PassRun *run) {
   return count != 0;
 }
 
+static bool has_blocks(const PassRun *run) {
+  for (uint32_t i = 0; i < run->stat_count; i++)
+    if (strcmp(run->stats[i].name, "of blocks") == 0)
+      return run->stats[i].count != 0;
+  return false;
+}
+
 static void warn_nothing(Session *s, DiagPlace place, QuantScheme scheme) {
   Diag *d = diag_begin(&s->sink, DIAG_QUANTIZE_NOTHING, place);
   diag_message(d, "there is nothing to quantize: the program computes as without --quantize");
@@ -197,6 +204,7 @@ static void check_quantize_used(Session *s) {
     if (!run)
       continue;
     m->quantized_nothing = !has_converted(run);
+    m->quantized_blocks = has_blocks(run);
     if (m->quantized_nothing && !(m->options->max_drop > 0)) { /* the summary has the latter */
       in_vain = o;
       continue;

@@ -181,8 +181,7 @@ static void advise_samples(const Session *s, StrBuf *out) {
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     const Method *m = &s->program.methods[i];
     const QuantOptions *q = m->options->pass.quantize;
-    nearest |= q && !m->quantized_nothing && q->scheme == QUANT_INT4_WEIGHT_ONLY && !q->data &&
-               !q->made_up;
+    nearest |= q && m->quantized_blocks && !q->data && !q->made_up;
   }
   if (!nearest)
     return;

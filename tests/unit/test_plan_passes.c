@@ -318,7 +318,7 @@ static void test_no_bound(void **state) {
                              "  output %0 \"y\"\n}\n"),
                    STATUS_UNSUPPORTED);
   assert_contains(sample_messages(&s), "E0317");
-  assert_contains(sample_messages(&s), "'s0'");
+  assert_contains(sample_messages(&s), "'batch'");
   sample_release(&s);
 }
 
