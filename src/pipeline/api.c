@@ -51,6 +51,8 @@ static void tell_shortage(Session *s, size_t failed) {
 
 EtcStatus session_call(Session *s, SessionCall *run, void *user) {
   Call c = {s, run, user, ETC_OK};
+  if (!s)
+    return ETC_USAGE;
   if (s->no_memory)
     return ETC_NO_MEMORY;
   if (s->inner || memory_scope() == &s->memory)
@@ -180,8 +182,14 @@ typedef struct Given {
   size_t size;
 } Given;
 
+EtcStatus session_null(Session *s, const char *what) {
+  return session_usage(s, "", NULL, "a caller gives NULL for %s", what);
+}
+
 static EtcStatus set(Session *s, void *user) {
   const Given *g = user;
+  if (!g->name)
+    return session_null(s, "the name of an option");
   SettingPlace before = s->setting;
   if (g->method)
     s->setting.layer = session_layer(s, PRIORITY_COMMAND, g->method);
@@ -194,13 +202,21 @@ EtcStatus etc_session_set(EtcSession *s, const char *name, const char *value) {
   return session_call(s, set, &(Given){.name = name, .value = value});
 }
 
+static EtcStatus no_method(Session *s, void *unused) {
+  (void)unused;
+  return session_null(s, "a method");
+}
+
 EtcStatus etc_session_set_method(EtcSession *s, const char *method, const char *name,
                                  const char *value) {
-  return session_call(s, set, &(Given){.method = method, .name = name, .value = value});
+  return session_call(s, method ? set : no_method,
+                      &(Given){.method = method, .name = name, .value = value});
 }
 
 static EtcStatus add_source(Session *s, void *user) {
   const Given *g = user;
+  if (!g->method || !g->name)
+    return session_null(s, "a method or its model");
   return session_add_source(s, g->method, g->name);
 }
 
@@ -210,6 +226,8 @@ EtcStatus etc_session_add_method(EtcSession *s, const char *name, const char *pa
 
 static EtcStatus add_bytes(Session *s, void *user) {
   const Given *g = user;
+  if (!g->method || !g->name || (!g->data && g->size))
+    return session_null(s, "a method or its model");
   return session_add_bytes(s, g->method, g->name, g->data, g->size);
 }
 
@@ -259,7 +277,14 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
   return session_call(s, run_lower, &(Given){.name = output});
 }
 
+static EtcStatus no_write(Session *s, void *unused) {
+  (void)unused;
+  return session_null(s, "the function that gets the program");
+}
+
 EtcStatus etc_lower_to(EtcSession *s, EtcWrite *write, void *user) {
+  if (!s || !write)
+    return session_call(s, no_write, NULL);
   s->deliver = write;
   s->deliver_user = user;
   return etc_lower(s, "-");

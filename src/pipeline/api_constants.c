@@ -12,6 +12,14 @@ typedef struct Given {
   const char *const *strings;
 } Given;
 
+/* Whether there are as many values as the caller says. */
+static bool is_whole(const Given *g) {
+  bool there = g->ints || g->doubles || g->bools || g->strings;
+  for (size_t i = 0; g->strings && i < g->count; i++)
+    there = there && g->strings[i];
+  return g->name && (there || g->count == 0);
+}
+
 static ConstantItem item_of(Session *s, const Given *g, size_t i) {
   if (g->ints)
     return (ConstantItem){.kind = CONSTANT_INT, .i = g->ints[i]};
@@ -26,8 +34,9 @@ static ConstantItem item_of(Session *s, const Given *g, size_t i) {
 static EtcStatus add(Session *s, void *user) {
   const Given *g = user;
   if (g->count > UINT32_MAX)
-    return session_usage(s, "--constant", NULL, "constant method '%s' has too many values",
-                         g->name);
+    return session_usage(s, "--constant", NULL, "a constant method has too many values");
+  if (!is_whole(g))
+    return session_null(s, "the name or a value of a constant method");
   ConstantItem *items = ARENA_ARRAY(&s->arena, ConstantItem, g->count);
   for (size_t i = 0; i < g->count; i++) {
     items[i] = item_of(s, g, i);

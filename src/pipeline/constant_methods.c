@@ -26,6 +26,22 @@ static EtcStatus wrong(Session *s, const char *hint, const char *text) {
   return session_usage(s, "--constant", hint, "%s", text);
 }
 
+/* Runtimes read the text of a program as UTF-8. */
+static bool is_utf8(StrView text) {
+  uint32_t code;
+  for (size_t i = 0, size; i < text.size; i += size)
+    if (!(size = utf8_decode(text, i, &code)))
+      return false;
+  return true;
+}
+
+static bool are_utf8(const ConstantItem *items, uint32_t count) {
+  bool are = true;
+  for (uint32_t i = 0; i < count; i++)
+    are = are && (items[i].kind != CONSTANT_TEXT || is_utf8(items[i].text));
+  return are;
+}
+
 EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *items,
                                uint32_t count) {
   if (name.size == 0 || name.size > MAX_NAME)
@@ -34,6 +50,10 @@ EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *ite
     return wrong(
         s, "give one value at least",
         arena_printf(&s->arena, "constant method '" SV_FMT "' has no value", SV_ARG(name)));
+  if (!is_utf8(name) || !are_utf8(items, count))
+    return wrong(
+        s, "write it in UTF-8",
+        arena_printf(&s->arena, "constant method '" SV_FMT "' is not UTF-8", SV_ARG(name)));
   Program *p = &s->program;
   const ConstantMethod *known = session_find_constant(s, name);
   int priority = s->setting.layer ? s->setting.layer->priority : PRIORITY_COMMAND;

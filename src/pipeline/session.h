@@ -121,6 +121,8 @@ typedef EtcStatus SessionCall(Session *s, void *user);
  * returns ETC_NO_MEMORY. Every public function does its work in one; the command is one as a
  * whole. */
 EtcStatus session_call(Session *s, SessionCall *call, void *user);
+/* Reports that a caller of the library gives NULL where that is not allowed. */
+EtcStatus session_null(Session *s, const char *what);
 /* A session that is made and freed within a call of another one, and shares its memory. */
 Session *session_new_inner(void);
 

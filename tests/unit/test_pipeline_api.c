@@ -214,12 +214,38 @@ static void test_cache(void **state) {
   nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* NULL where it is not allowed, and text that is not UTF-8. */
+static void test_null(void **state) {
+  StrBuf messages;
+  EtcSession *s = new_session(&messages);
+  const char *none[] = {"a", NULL}, *bytes[] = {"a\xff"};
+  assert_int_equal(etc_session_set(NULL, "dim", "n=1"), ETC_USAGE);
+  assert_int_equal(etc_lower(NULL, "-"), ETC_USAGE);
+  assert_int_equal(etc_lower_to(NULL, keep_bytes, &messages), ETC_USAGE);
+  assert_int_equal(messages.size, 0);
+  assert_int_equal(etc_session_set(s, NULL, "n=1"), ETC_USAGE);
+  assert_int_equal(etc_session_set_method(s, NULL, "dim", "n=1"), ETC_USAGE);
+  assert_int_equal(etc_session_add_method(s, "f", NULL), ETC_USAGE);
+  assert_int_equal(etc_session_add_method(s, NULL, model), ETC_USAGE);
+  assert_int_equal(etc_session_add_model(s, "f", "m", NULL, 10), ETC_USAGE);
+  assert_int_equal(etc_session_add_model(s, "f", NULL, "", 0), ETC_USAGE);
+  assert_int_equal(etc_session_add_constant_ints(s, "a", NULL, 2), ETC_USAGE);
+  assert_int_equal(etc_session_add_constant_ints(s, NULL, (int64_t[]){1}, 1), ETC_USAGE);
+  assert_int_equal(etc_session_add_constant_strings(s, "a", none, 2), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "a caller gives NULL for the name or a value");
+  assert_int_equal(etc_session_add_constant_strings(s, "a", bytes, 1), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "constant method 'a' is not UTF-8");
+  assert_int_equal(etc_lower_to(s, NULL, NULL), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "the function that gets the program");
+  free_session(s, &messages);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory),        cmocka_unit_test(test_lower),
       cmocka_unit_test(test_refused_model), cmocka_unit_test(test_options),
       cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_constants),
-      cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_cache),         cmocka_unit_test(test_null),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
