@@ -31,6 +31,10 @@ typedef enum QuantScheme {
   QUANT_INT4_WEIGHT_ONLY  /* likewise, with a scale for each block of a channel */
 } QuantScheme;
 
+enum {
+  QUANT_BLOCK_LEAST = 32
+}; /* as XNNPACK has it: blocks are multiples, and these the default */
+
 typedef struct QuantOptions {
   QuantScheme scheme;
   const char *data;       /* samples to calibrate with; NULL: none */

@@ -1,6 +1,6 @@
-/* The kernels of products of floats leave their result as it was where the dim that is summed has
- * the size 0: a call then returns what the memory held before. Where it may be 0 while running, as
- * x[1:] of one row, both operands get a column and a row of zeros more. */
+/* The kernels of matrix products of floats do not write their output where the dim that is summed
+ * has the size 0: a call then returns uninitialized memory. Where it may be 0 at run time, as that
+ * of x[1:] for one row, both factors are padded with zeros along it. */
 #include "passes/pass.h"
 
 /* Dim `axis`, from the end, one longer. */

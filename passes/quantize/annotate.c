@@ -338,8 +338,6 @@ static Status observe_node(Plan *p, NodeId n, ValueId *seen, uint32_t count) {
   return STATUS_OK;
 }
 
-enum { BLOCK_LEAST = 32 }; /* as XNNPACK has it: blocks are multiples */
-
 /* Matrices that are to have 4 bits. */
 typedef struct Blocks {
   uint32_t wanted, uneven; /* uneven: whose rows no whole blocks fill */
@@ -373,10 +371,10 @@ static void warn_uneven(const PassContext *c, const Graph *g, const Blocks *seen
                "%u of %u matrices get weights of 8 bits: blocks of %u do not divide their rows, "
                "here of %lld",
                seen->uneven, seen->wanted, o->block, (long long)seen->columns);
-  if (seen->columns % BLOCK_LEAST == 0)
+  if (seen->columns % QUANT_BLOCK_LEAST == 0)
     diag_hint(d, "choose blocks that do: --quantize int4-weight-only:N");
   else
-    diag_hint(d, "rows of a multiple of %d elements can have 4 bits", BLOCK_LEAST);
+    diag_hint(d, "rows of a multiple of %d elements can have 4 bits", QUANT_BLOCK_LEAST);
   (void)diag_end(d);
 }
 

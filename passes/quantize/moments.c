@@ -29,7 +29,6 @@ typedef struct Marks {
   uint32_t count, operand_count;
   uint32_t *place;    /* by value: 1 + its place in operands of linears, or 0 */
   uint32_t *products; /* by Mark.weight */
-  uint64_t most;      /* rows of a sample, for weights of 8 bits */
 } Marks;
 
 /* Of one product alone, in the order of its channels, and neither large nor of one column. */
@@ -77,18 +76,16 @@ static uint32_t windows_of(Marks *m, NodeId product, ValueId w) {
   return add_operand(m, (Moments){.value = node_value(g, product, 0),
                                   .window = product,
                                   .groups = (uint64_t)node_int(g, product, CONV_GROUPS),
-                                  .columns = columns,
-                                  .most = m->most});
+                                  .columns = columns});
 }
 
-static Marks find_marks(Graph *g, bool channels, uint64_t most, Arena *arena) {
+static Marks find_marks(Graph *g, bool channels, Arena *arena) {
   Marks m = {.g = g,
              .list = ARENA_ARRAY(arena, Mark, g->node_count),
              .operands = ARENA_ARRAY(arena, Moments, g->node_count),
              .made = ARENA_ARRAY(arena, ValueId, g->node_count),
              .place = ARENA_ARRAY(arena, uint32_t, g->value_count),
-             .products = ARENA_ARRAY(arena, uint32_t, 2 * (size_t)g->value_count),
-             .most = most};
+             .products = ARENA_ARRAY(arena, uint32_t, 2 * (size_t)g->value_count)};
   for (FOR_NODES(g, n)) {
     NodeId product = marked_product(g, n, channels);
     if (!product)
@@ -102,6 +99,13 @@ static Marks find_marks(Graph *g, bool channels, uint64_t most, Arena *arena) {
     m.products[m.list[m.count++].weight]++;
   }
   return m;
+}
+
+/* The windows of a sample that are taken. */
+static void limit_windows(Marks *m, uint64_t total) {
+  uint64_t samples = total < SAMPLES ? total : SAMPLES;
+  for (uint32_t i = 0; i < m->operand_count; i++)
+    m->operands[i].most = ROWS / (samples ? samples : 1);
 }
 
 static ValueId constant_of(Graph *g, const Moments *m) {
@@ -145,35 +149,19 @@ static void report_made_up(PassContext *p) {
   (void)diag_end(d);
 }
 
-/* Samples for weights of 8 bits: some, by which nearly as much is known. */
-static Status open_some(PassContext *p, const Graph *g, DataSet **set, uint64_t *most) {
-  const char *data = p->options->quantize->data;
-  TRY(dataset_open(set, g, data, (DataShard){0, 1}, p->sink));
-  uint64_t total = dataset_total(*set), samples = total < SAMPLES ? total : SAMPLES;
-  dataset_close(*set);
-  *most = ROWS / (samples ? samples : 1);
-  return dataset_open(set, g, data, dataset_some(total, SAMPLES), p->sink);
-}
-
-static bool any_marks(const Graph *g, bool channels) {
-  for (FOR_NODES(g, n))
-    if (marked_product(g, n, channels))
-      return true;
-  return false;
-}
-
 Status observe_moments(PassContext *p, Graph *g) {
   const QuantOptions *q = p->options->quantize;
   bool channels = q->scheme == QUANT_INT8 && q->data && q->range.method == RANGE_AUTO;
+  Marks m = find_marks(g, channels, p->scratch);
   DataSet *set = NULL; /* of made-up samples */
-  uint64_t most = 0;
-  if (!any_marks(g, channels))
+  if (m.count == 0)
     return STATUS_OK;
-  if (channels)
-    TRY(open_some(p, g, &set, &most));
+  if (channels) /* some samples, by which nearly as much is known */
+    TRY(dataset_open_some(&set, g, q->data, SAMPLES, p->sink));
   else if (q->data)
     TRY(dataset_open(&set, g, q->data, (DataShard){0, 1}, p->sink));
-  Marks m = find_marks(g, channels, most, p->scratch);
+  if (channels)
+    limit_windows(&m, dataset_total(set));
   Status status = moments_run(g, m.operands, m.operand_count, set, p->sink);
   dataset_close(set);
   if (status == STATUS_OK)

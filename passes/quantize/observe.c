@@ -199,11 +199,7 @@ static Trial trial_of(const Graph *g, const Watches *w, Arena *arena) {
 
 static Status run_trials(PassContext *p, const Graph *g, Trial *trials, uint32_t count) {
   DataSet *set = NULL;
-  const char *data = p->options->quantize->data;
-  TRY(dataset_open(&set, g, data, (DataShard){0, 1}, p->sink));
-  DataShard some = dataset_some(dataset_total(set), TRIAL_SAMPLES);
-  dataset_close(set);
-  TRY(dataset_open(&set, g, data, some, p->sink));
+  TRY(dataset_open_some(&set, g, p->options->quantize->data, TRIAL_SAMPLES, p->sink));
   Status status = trial_run(g, trials, count, set, p->sink);
   dataset_close(set);
   return status;

@@ -186,6 +186,12 @@ EtcStatus session_null(Session *s, const char *what) {
   return session_usage(s, "", NULL, "a caller gives NULL for %s", what);
 }
 
+/* What is NULL is the name. */
+static EtcStatus refuse_null(Session *s, void *user) {
+  const Given *g = user;
+  return session_null(s, g->name);
+}
+
 static EtcStatus set(Session *s, void *user) {
   const Given *g = user;
   if (!g->name)
@@ -202,15 +208,11 @@ EtcStatus etc_session_set(EtcSession *s, const char *name, const char *value) {
   return session_call(s, set, &(Given){.name = name, .value = value});
 }
 
-static EtcStatus no_method(Session *s, void *unused) {
-  (void)unused;
-  return session_null(s, "a method");
-}
-
 EtcStatus etc_session_set_method(EtcSession *s, const char *method, const char *name,
                                  const char *value) {
-  return session_call(s, method ? set : no_method,
-                      &(Given){.method = method, .name = name, .value = value});
+  if (!method)
+    return session_call(s, refuse_null, &(Given){.name = "a method"});
+  return session_call(s, set, &(Given){.method = method, .name = name, .value = value});
 }
 
 static EtcStatus add_source(Session *s, void *user) {
@@ -277,14 +279,9 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
   return session_call(s, run_lower, &(Given){.name = output});
 }
 
-static EtcStatus no_write(Session *s, void *unused) {
-  (void)unused;
-  return session_null(s, "the function that gets the program");
-}
-
 EtcStatus etc_lower_to(EtcSession *s, EtcWrite *write, void *user) {
   if (!s || !write)
-    return session_call(s, no_write, NULL);
+    return session_call(s, refuse_null, &(Given){.name = "the function that gets the program"});
   s->deliver = write;
   s->deliver_user = user;
   return etc_lower(s, "-");

@@ -9,7 +9,7 @@
 #include "quant/stats_file.h"
 #include "support/text.h"
 
-enum { BLOCK_DEFAULT = 32, BLOCK_MAX = 1 << 20 };
+enum { BLOCK_MAX = 1 << 20 };
 
 static const char *const schemes[] = {"int8", "int8-dynamic", "int8-weight-only",
                                       "int4-weight-only"};
@@ -18,9 +18,9 @@ static const QuantScheme scheme_values[] = {QUANT_INT8, QUANT_INT8_DYNAMIC, QUAN
 
 /* The size of blocks behind a scheme of 4 bits. */
 static EtcStatus set_block(Session *s, StrView number, bool given) {
-  uint64_t block = BLOCK_DEFAULT;
-  if (given && (!text_parse_u64(number, &block) || block < BLOCK_DEFAULT || block > BLOCK_MAX ||
-                block % BLOCK_DEFAULT))
+  uint64_t block = QUANT_BLOCK_LEAST;
+  if (given && (!text_parse_u64(number, &block) || block < QUANT_BLOCK_LEAST || block > BLOCK_MAX ||
+                block % QUANT_BLOCK_LEAST))
     return session_usage(s, "--quantize", "blocks have 32, 64, 96, ... weights",
                          "blocks cannot have '" SV_FMT "' weights", SV_ARG(number));
   settings_options(s)->quantize.block = (uint32_t)block;

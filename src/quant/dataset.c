@@ -501,3 +501,12 @@ DataShard dataset_some(uint64_t total, uint32_t most) {
   uint64_t apart = (total + most - 1) / most;
   return (DataShard){0, apart < 1 ? 1 : apart > UINT32_MAX ? UINT32_MAX : (uint32_t)apart};
 }
+
+Status dataset_open_some(DataSet **out, const Graph *g, const char *path, uint32_t most,
+                         DiagSink *sink) {
+  DataSet *all = NULL;
+  TRY(dataset_open(&all, g, path, (DataShard){0, 1}, sink));
+  DataShard some = dataset_some(dataset_total(all), most);
+  dataset_close(all);
+  return dataset_open(out, g, path, some, sink);
+}

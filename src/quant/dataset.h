@@ -47,8 +47,11 @@ Status dataset_files(const char *path, Arena *arena, DiagSink *sink, const char 
 
 /* Samples of the whole set, and of the shard. */
 uint64_t dataset_total(const DataSet *set);
-/* The shard of `most` samples, or all when there are no more, evenly spread over `total`. */
+/* A shard of at most `most` of `total` samples, evenly spread. */
 DataShard dataset_some(uint64_t total, uint32_t most);
+/* Opens path as dataset_open does, for that shard of its samples. */
+Status dataset_open_some(DataSet **out, const Graph *g, const char *path, uint32_t most,
+                         DiagSink *sink);
 uint64_t dataset_count(const DataSet *set);
 /* The next sample of the shard: one tensor an input of g, in order, data in arena. *more is false,
  * and no tensor made, when there is none left. Errors (reported): what cannot be read, checksums

@@ -23,9 +23,9 @@ static inline uint64_t moments_width(uint64_t columns) {
 }
 
 /* Runs g on the samples that set has left, or on made-up ones where set is NULL, and adds to the
- * sums. Rows with infinities or NaN are left out. The samples run
- * one after the other, with all threads in each, so that sums do not depend on the number of
- * threads. Errors, reported to sink: of the data set, and of the first sample that fails. */
+ * sums. Rows with infinities or NaN are left out. The samples run one after the other, with all
+ * threads in each, so that sums do not depend on the number of threads. Errors, reported to sink:
+ * of the data set, and of the first sample that fails. */
 Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet *set,
                    DiagSink *sink);
 

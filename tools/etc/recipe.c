@@ -63,7 +63,7 @@ static void print_options(Arena *arena, const MethodOptions *o, StrBuf *out) {
   print_said(o->said, o->said_count, out);
 }
 
-/* what: "the model", "calibrate". NULL: none is named. */
+/* what: the key of the recipe. path NULL: none is named. */
 static EtcStatus check_file(Session *s, const char *what, const char *path) {
   if (!path || path_is_stdin(path) || access(path, R_OK) == 0)
     return ETC_OK;
