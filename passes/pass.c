@@ -13,6 +13,11 @@ const PassRow pass_table[] = {
 };
 const uint32_t pass_table_size = COUNT_OF(pass_table);
 
+void pass_enter(PassContext *p, const char *plugin) {
+  if (p->plugin)
+    *p->plugin = plugin;
+}
+
 void pass_count(PassContext *p, const char *name, uint64_t count) {
   p->changed |= count != 0;
   uint32_t i = 0;

@@ -90,11 +90,15 @@ typedef struct PassContext {
   DiagSink *sink;
   Arena *scratch; /* forgotten after the pass */
   const PassOptions *options;
-  struct Facts *facts; /* facts.h: where to record what others tell */
-  bool changed;        /* set by the pass when it changed the graph */
+  struct Facts *facts;          /* facts.h: where to record what others tell */
+  const char *volatile *plugin; /* whose code runs, for reports of a crash; may be NULL */
+  bool changed;                 /* set by the pass when it changed the graph */
   PassStat stats[PASS_MAX_STATS];
   uint32_t stat_count;
 } PassContext;
+
+/* What runs from here on is code of the plug-in; NULL: of etc. */
+void pass_enter(PassContext *p, const char *plugin);
 
 /* Adds count to the statistic of that name; sets p->changed when count is not 0. */
 void pass_count(PassContext *p, const char *name, uint64_t count);

@@ -60,7 +60,8 @@ ETC_API void etc_session_on_diagnostic(EtcSession *session, EtcWrite *write, voi
 ETC_API void etc_session_on_output(EtcSession *session, EtcWrite *write, void *user);
 
 /* Sets an option, named as that of `etc lower` without the dashes ("dim", "value", "plan",
- * "threads", ...; `etc help lower` lists them). value is NULL or "" for options without one.
+ * "threads", ...; `etc help lower` lists them). value is NULL or "" for options without one,
+ * or "true"; "false" leaves them out.
  * Options that repeat add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what
  * this version does not do. */
 ETC_API EtcStatus etc_session_set(EtcSession *session, const char *name, const char *value);

@@ -83,9 +83,8 @@ static Status place_first(BankSearch *s, uint32_t count, uint64_t *total) {
                       .bound = peak_of(s, count),
                       .alignment = s->q->all->alignment};
   memset(s->offsets, 0, count * sizeof *s->offsets);
-  *total = count ? s->q->planner->place(&part, s->p->scratch, s->offsets) : 0;
-  return s->q->planner->plugin ? plan_check_places(s->p, s->q->planner, &part, s->offsets, *total)
-                               : STATUS_OK;
+  *total = 0;
+  return count ? plan_place(s->p, s->q->planner, &part, s->offsets, total) : STATUS_OK;
 }
 
 /* The most candidates, counted from the best, that the planner places within capacity: by halving,

@@ -21,9 +21,9 @@ typedef struct BankProblem {
 Status plan_banks(PassContext *p, const BankProblem *q, uint32_t *bank, uint64_t *offsets,
                   uint64_t *totals, uint32_t *full, uint64_t *missing);
 
-/* Whether a plug-in's planner answered with spans inside the arena, and aligned; reported if not.
- * That no two overlap is checked with the other rules of plans, by the verifier. */
-Status plan_check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
-                         const uint64_t *offsets, uint64_t total);
+/* Runs the planner on the problem. Of a plug-in's planner the answer is checked: spans inside the
+ * arena, aligned, and no two that live at the same time overlap; reported if not. */
+Status plan_place(PassContext *p, const Planner *planner, const PlanProblem *q, uint64_t *offsets,
+                  uint64_t *total);
 
 #endif

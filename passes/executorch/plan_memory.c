@@ -257,8 +257,8 @@ static Status check_overlaps(PassContext *p, const Planner *planner, const PlanP
                      planner->name, planner->plugin, o.first[0], o.first[1]);
 }
 
-Status plan_check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
-                         const uint64_t *offsets, uint64_t total) {
+static Status check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
+                           const uint64_t *offsets, uint64_t total) {
   for (uint32_t i = 0; i < q->count; i++) {
     bool inside = offsets[i] <= total && q->spans[i].size <= total - offsets[i];
     if (inside && offsets[i] % q->alignment == 0 && total <= INT64_MAX)
@@ -275,12 +275,12 @@ Status plan_check_places(PassContext *p, const Planner *planner, const PlanProbl
   return check_overlaps(p, planner, q, offsets);
 }
 
-/* One arena for everything. */
-static Status place_all(PassContext *p, MemoryPlan *m) {
-  m->totals[0] = m->planner->place(&m->problem, p->scratch, m->offsets);
-  return m->planner->plugin
-             ? plan_check_places(p, m->planner, &m->problem, m->offsets, m->totals[0])
-             : STATUS_OK;
+Status plan_place(PassContext *p, const Planner *planner, const PlanProblem *q, uint64_t *offsets,
+                  uint64_t *total) {
+  pass_enter(p, planner->plugin);
+  *total = planner->place(q, p->scratch, offsets);
+  pass_enter(p, NULL);
+  return planner->plugin ? check_places(p, planner, q, offsets, *total) : STATUS_OK;
 }
 
 /* How often a node reads or writes each span. */
@@ -350,7 +350,8 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
                        &m.live));
   TRY(check_total(p, &m));
   find_problem(p, &m);
-  TRY(o->bank_count ? place_in_banks(p, &m) : place_all(p, &m));
+  TRY(o->bank_count ? place_in_banks(p, &m)
+                    : plan_place(p, m.planner, &m.problem, m.offsets, m.totals));
   store_plan(&m);
   TRY(check_limit(p, g, &m.live));
   uint64_t total = 0;

@@ -370,7 +370,9 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
         outputs[part.output_count++] = node_result(g, n, i);
   }
   DelegateCode code = {0};
+  pass_enter(d->p, d->backend->plugin);
   TRY(d->backend->preprocess(&d->c, g, &part, &code));
+  pass_enter(d->p, NULL);
   if (d->backend->plugin)
     TRY(check_code(d, &part, &code));
   DelegateFact *fact = facts_add_delegate(d->p->facts, d->fact, g, &part, &code, d->c.costs[tag]);
@@ -420,7 +422,9 @@ static Status check_whole(const Delegation *d) {
 static Status delegate(Delegation *d) {
   Graph *g = d->g;
   uint32_t partitions = 0, nodes = 0;
+  pass_enter(d->p, d->backend->plugin);
   TRY(d->backend->partition(&d->c, g));
+  pass_enter(d->p, NULL);
   if (d->backend->plugin)
     TRY(check_tags(d));
   for (FOR_NODES(g, n))

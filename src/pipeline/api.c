@@ -44,6 +44,9 @@ static void tell_shortage(Session *s, size_t failed) {
                          .color = s->sink.color,
                          .write = s->diagnostic,
                          .write_user = s->diagnostic_user}};
+  PassProgress *progress = s->manager.options.progress;
+  if (progress)
+    progress->pass = progress->plugin = NULL;
   memory_message(failed, m.text, sizeof m.text);
   if (memory_scope_run(&s->memory, report_shortage, &m) != 0)
     diag_report_without_memory(&m.sink, DIAG_NO_MEMORY, m.text);

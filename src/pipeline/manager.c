@@ -128,9 +128,12 @@ void manager_enter(Manager *m, StageId stage) {
 }
 
 static Status execute(Manager *m, Graph *g, PassRun *run) {
-  PassContext context = {
-      .sink = m->sink, .scratch = &m->scratch, .options = &m->options.pass, .facts = m->facts};
   PassProgress *progress = m->options.progress;
+  PassContext context = {.sink = m->sink,
+                         .scratch = &m->scratch,
+                         .options = &m->options.pass,
+                         .facts = m->facts,
+                         .plugin = progress ? &progress->plugin : NULL};
   if (progress) {
     progress->stage = stage_name(run->stage);
     progress->number = m->facts->run_count;
@@ -139,7 +142,9 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   if (g->trace)
     g->trace->run = m->facts->run_count;
   double begin = seconds_now();
+  pass_enter(&context, run->row->plugin);
   Status status = run->row->run(&context, g);
+  pass_enter(&context, NULL);
   run->seconds = seconds_now() - begin;
   arena_reset(&m->scratch);
   if (progress)

@@ -9,9 +9,10 @@
 /* Where the pipeline is: for whoever has to report a crash, or to show it to a user who waits, from
  * a handler or a thread. Written before each pass. */
 typedef struct PassProgress {
-  const char *volatile stage; /* NULL before the first */
-  const char *volatile pass;  /* NULL between passes */
-  volatile uint32_t number;   /* of the pass run, from 1 */
+  const char *volatile stage;  /* NULL before the first */
+  const char *volatile pass;   /* NULL between passes */
+  volatile uint32_t number;    /* of the pass run, from 1 */
+  const char *volatile plugin; /* whose code runs; NULL: that of etc */
   WriteProgress output;
   ObserveProgress samples; /* of calibration */
 } PassProgress;

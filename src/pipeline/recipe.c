@@ -2,6 +2,7 @@
 #include "pipeline/recipe.h"
 
 #include <errno.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "pipeline/settings.h"
@@ -63,29 +64,60 @@ static EtcStatus read_setting(Reader *r, StrView *value) {
   return status;
 }
 
-/* A scalar as --constant takes it: in quotes where the file has some. */
-static EtcStatus read_constant(Reader *r, StrBuf *out) {
+/* Whether programs differ in what they read the text without quotes as: YAML 1.1 and 1.2 have other
+ * words for null and bools, and other numbers (0x10, 0o17, 1_000, 12:30). text ends with NUL. */
+static bool is_ambiguous(StrView text) {
+  static const char *const words[] = {"null", "~", "", "yes", "no", "on", "off"};
+  for (size_t i = 0; i < COUNT_OF(words); i++)
+    if (strcasecmp(text.data, words[i]) == 0)
+      return true;
+  if (strcasecmp(text.data, "true") == 0 || strcasecmp(text.data, "false") == 0)
+    return text.data[0] == 'T' || text.data[0] == 'F';
+  bool number = strspn(text.data, "+-0123456789") != 0 &&
+                strspn(text.data, "+-0123456789abcdefABCDEFxo_:.") == text.size;
+  double value;
+  return number && !text_parse_double(text, &value);
+}
+
+/* Whether --constant reads the text as a number or a bool, or says why not. */
+static bool is_number(StrView text) {
+  double value;
+  return text_parse_double(text, &value) || text.data[0] == '.' || sv_eq(text, SV("true")) ||
+         sv_eq(text, SV("false"));
+}
+
+/* A scalar as --constant takes it: in quotes where the file has some, or where a list has text,
+ * which --constant takes with all of its commas. */
+static EtcStatus read_constant(Reader *r, bool in_list, StrBuf *out) {
   StrView text = {0};
-  EtcStatus status = yaml_scalar(r->yaml, "a value", &text);
-  bool quoted = status == ETC_OK && r->yaml->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-  strbuf_append(out, quoted ? SV("\"") : SV(""));
-  if (quoted)
+  TRY(yaml_scalar(r->yaml, "a value", &text));
+  bool quoted = r->yaml->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+  if (!quoted && is_ambiguous(text))
+    return yaml_wrong(r->yaml, "write true, false or a decimal number; text goes in quotes",
+                      "'" SV_FMT "' without quotes is not the same value in all versions of YAML",
+                      SV_ARG(text));
+  if (!quoted && in_list && sv_has_suffix(text, SV(".npy")))
+    return yaml_wrong(r->yaml, "write 'NAME: FILE.npy'; in quotes it is text",
+                      "'" SV_FMT "': a list cannot hold arrays", SV_ARG(text));
+  if (quoted || (in_list && !is_number(text))) {
+    strbuf_append_char(out, '"');
     strbuf_append_escaped(out, text);
-  else if (status == ETC_OK)
+    strbuf_append_char(out, '"');
+  } else {
     strbuf_append(out, text);
-  strbuf_append(out, quoted ? SV("\"") : SV(""));
-  return status;
+  }
+  return ETC_OK;
 }
 
 /* The value of a constant method: a scalar, or a list with commas between its items. */
 static EtcStatus read_constants(Reader *r, StrView *value) {
   StrBuf text = {0};
   bool list = r->yaml->event.type == YAML_SEQUENCE_START_EVENT, first = true;
-  EtcStatus status = list ? ETC_OK : read_constant(r, &text);
+  EtcStatus status = list ? ETC_OK : read_constant(r, false, &text);
   while (list && yaml_more(r->yaml, &status)) {
     strbuf_append(&text, first ? SV("") : SV(","));
     first = false;
-    status = read_constant(r, &text);
+    status = read_constant(r, true, &text);
   }
   *value = strbuf_keep(&text, &r->s->arena);
   return status;

@@ -474,8 +474,11 @@ EtcStatus session_set_text(Session *s, StrView text) {
 EtcStatus session_set(Session *s, StrView name, StrView value) {
   const char *names[COUNT_OF(settings)];
   const Setting *setting = find_setting(name);
+  bool off = false;
+  if (setting && value.size)
+    TRY(read_switch(s, name, &value, &off));
   if (setting)
-    return apply(s, setting, value);
+    return off ? ETC_OK : apply(s, setting, value);
   for (size_t i = 0; i < COUNT_OF(settings); i++)
     names[i] = settings[i].name;
   int nearest = text_nearest(name, names, COUNT_OF(names));

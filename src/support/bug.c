@@ -14,7 +14,7 @@ void bug_at(const char *file, int line, const char *format, ...) {
   fprintf(stderr, "etc: internal error at %s:%d: ", file, line);
   vfprintf(stderr, format, args);
   va_end(args);
-  fputs("\netc: this is a fault of etc, not of the model; please report it with the command line\n",
+  fputs("\netc: this is not a fault of the model; please report it with the command line\n",
         stderr);
   atomic_file_remove_pending();
   exit(70);

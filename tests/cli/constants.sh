@@ -36,6 +36,16 @@ t lower --recipe r.yaml --constant get_vocab_size=5 -o b.pte
 echo 'constant-methods: {a: [1, x]}' >>r.yaml
 t lower --recipe r.yaml -o no.pte
 sed -i '$d' r.yaml
-echo '  list: [1, [2]]' >>r.yaml
+cp r.yaml start.yaml
+for value in null '~' Yes True 0x10 1_000 12:30 '[1, off]' '[a, 1]' '[x.npy]' '[1, .nan]'; do
+  (cat start.yaml && echo "  more: $value") >r.yaml
+  t lower --recipe r.yaml -o no.pte
+done
+for value in '[-1, 2]' 2.5e3 '[tRue story, 3 mice, "no", "0x10"]'; do
+  (cat start.yaml && echo "  more: $value") >r.yaml
+  t lower --recipe r.yaml -q -o more.pte
+  "$ETC" inspect more.pte | grep "'more'"
+done
+(cat start.yaml && echo '  list: [1, [2]]') >r.yaml
 t lower --recipe r.yaml -o no.pte
 ls

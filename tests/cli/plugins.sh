@@ -114,4 +114,11 @@ for FAULT in overlap alignment outside huge; do
   t lower net.etir $faulty --plan row -o no.pte
   t lower net.etir $faulty --memory small=64,large=1K --plan row -o no.pte
 done
+
+echo "## faults that end the process"
+for FAULT in removes exits "backend exits"; do
+  export FAULT
+  echo "# $FAULT"
+  t lower core.etir $faulty --pass exchange@edge --backend negate -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/'
+done
 ls *.pte

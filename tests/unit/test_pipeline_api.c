@@ -120,6 +120,7 @@ static void test_options(void **state) {
       {"quantize", "int7", ETC_USAGE, "there is no scheme 'int7'"},
       {"backend", "xnnpack", ETC_OK, NULL},
       {"backend", "xnnpack:threads=2", ETC_USAGE, "no setting 'threads'"},
+      {"werror", "maybe", ETC_USAGE, "werror does not take 'maybe'"},
       {"", "", ETC_USAGE, "there is no option ''"},
   };
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -134,6 +135,18 @@ static void test_options(void **state) {
       assert_int_equal(messages.size, 0);
     free_session(s, &messages);
   }
+}
+
+/* Those without a value take true and false, too. */
+static void test_switches(void **state) {
+  StrBuf messages;
+  EtcSession *s = new_session(&messages);
+  assert_int_equal(etc_session_set(s, "werror", "false"), ETC_OK);
+  assert_int_equal(etc_session_set(s, "explain", "false"), ETC_OK);
+  assert_false(s->sink.werror || s->sink.explain);
+  assert_int_equal(etc_session_set(s, "werror", "true"), ETC_OK);
+  assert_true(s->sink.werror);
+  free_session(s, &messages);
 }
 
 static void test_nothing_to_do(void **state) {
@@ -244,8 +257,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory),        cmocka_unit_test(test_lower),
       cmocka_unit_test(test_refused_model), cmocka_unit_test(test_options),
-      cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_constants),
-      cmocka_unit_test(test_cache),         cmocka_unit_test(test_null),
+      cmocka_unit_test(test_switches),      cmocka_unit_test(test_nothing_to_do),
+      cmocka_unit_test(test_constants),     cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_null),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

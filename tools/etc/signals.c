@@ -50,10 +50,16 @@ static void say_number(uint32_t value) {
 }
 
 static void say_progress(void) {
-  const char *pass = progress.pass;
+  const char *pass = progress.pass, *plugin = progress.plugin;
   if (!pass)
     return;
-  say("etc: it happened in pass '");
+  say("etc: it happened in ");
+  if (plugin) {
+    say("code of plug-in '");
+    say(plugin);
+    say("', in ");
+  }
+  say("pass '");
   say(pass);
   say("' (run ");
   say_number(progress.number);
@@ -86,8 +92,9 @@ static void on_fault(int number) {
       : number == SIGFPE  ? "etc: internal error: arithmetic fault\n"
       : number == SIGABRT ? "etc: internal error: aborted\n"
                           : "etc: internal error: illegal instruction\n");
+  if (!progress.plugin)
+    say("etc: this is a fault of etc, not of the model; please report it with the command line\n");
   say_progress();
-  say("etc: this is a fault of etc, not of the model; please report it with the command line\n");
   _exit(EXIT_FAULT);
 }
 
@@ -100,10 +107,18 @@ static void on_truncated(int number) {
   _exit(1);
 }
 
+/* Only BUG(), or a plug-in, calls exit inside a pass. */
 static void on_end_of_process(int status, void *unused) {
   (void)unused;
-  if (status == EXIT_FAULT)
+  bool by_plugin = progress.plugin && status != EXIT_FAULT;
+  if (by_plugin) {
+    atomic_file_remove_pending();
+    say("etc: internal error: exit was called\n");
+  }
+  if (by_plugin || status == EXIT_FAULT)
     say_progress();
+  if (by_plugin)
+    _exit(EXIT_FAULT);
 }
 
 static void catch_signal(int number, void (*handler)(int), int flags) {

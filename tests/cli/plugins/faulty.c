@@ -10,7 +10,17 @@ static bool has(const char *name) { return strcmp(fault, name) == 0; }
 
 /* --- the pass --- */
 
+/* What no check can catch. */
+static void end_process(Graph *g) {
+  for (FOR_NODES(g, n))
+    if (g->nodes[n].op == OP_RELU && has("removes"))
+      graph_remove_node(g, n); /* its result is used */
+  if (has("exits"))
+    exit(0);
+}
+
 static Status exchange(PassContext *p, Graph *g) {
+  end_process(g);
   for (FOR_NODES(g, n))
     if (g->nodes[n].op == OP_RELU) {
       g->nodes[n].op = OP_SIGMOID;
@@ -34,6 +44,8 @@ static const PassRow *passes[] = {&pass, NULL};
 static bool knows(OpId op) { return op == OP_NEG; }
 
 static Status partition(BackendContext *c, Graph *g) {
+  if (has("backend exits"))
+    exit(1);
   uint32_t tag = 0;
   for (FOR_NODES(g, n)) {
     bool taken = knows(g->nodes[n].op);
