@@ -66,8 +66,9 @@ typedef struct BudgetRow {
 
 typedef struct BudgetResult {
   const Budget *budget;
-  BudgetRow *rows; /* by limit */
-  uint32_t over;   /* rows that are */
+  BudgetRow *rows;  /* by limit */
+  uint32_t over;    /* rows that are */
+  uint32_t unknown; /* … whose actual value is not known */
 } BudgetResult;
 
 /* names: as for pte_size. measures: of the methods that were lowered, which are the first of the

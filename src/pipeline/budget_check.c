@@ -338,6 +338,7 @@ EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const P
     TRY(select_methods(&c, &b->limits[i]));
     TRY(check_row(&c, &out->rows[i]));
     out->over += out->rows[i].over;
+    out->unknown += !out->rows[i].known;
   }
   return ETC_OK;
 }

@@ -142,16 +142,20 @@ static bool only_sqnr(const BudgetResult *r) {
 }
 
 Status budget_report(Session *s, const BudgetResult *r) {
-  if (!r->over && !s->sink.verbose)
+  if (!r->over && !r->unknown && !s->sink.verbose)
     return STATUS_OK;
-  Diag *d =
-      diag_begin(&s->sink, r->over ? DIAG_BUDGET : DIAG_BUDGET_HELD, diag_file(r->budget->path));
+  const char *more = r->budget->count == 1 ? "" : "s";
+  Diag *d = diag_begin(&s->sink,
+                       r->over      ? DIAG_BUDGET
+                       : r->unknown ? DIAG_BUDGET_UNKNOWN
+                                    : DIAG_BUDGET_HELD,
+                       diag_file(r->budget->path));
   if (r->over)
-    diag_message(d, "the program misses %u of %u limit%s", r->over, r->budget->count,
-                 r->budget->count == 1 ? "" : "s");
+    diag_message(d, "the program misses %u of %u limit%s", r->over, r->budget->count, more);
+  else if (r->unknown)
+    diag_message(d, "%u of %u limit%s could not be checked", r->unknown, r->budget->count, more);
   else
-    diag_message(d, "the program is within its %u limit%s", r->budget->count,
-                 r->budget->count == 1 ? "" : "s");
+    diag_message(d, "the program is within its %u limit%s", r->budget->count, more);
   note_table(r, d);
   if (r->over && only_sqnr(r))
     diag_hint(d, "lower sqnr, or keep the worst nodes in floats: --max-drop does so, and "

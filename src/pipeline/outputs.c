@@ -81,6 +81,9 @@ EtcStatus session_check_outputs(Session *s, const char *output) {
   if (sv_has_suffix(sv_from(output), SV(".bpte")))
     return session_usage(s, "--output", "write -o OUT.pte; --bundle writes OUT.bpte beside it",
                          "'%s' is the name of a bundle, not of a program", output);
+  if (s->depfile_target && !s->depfile && !s->default_depfile)
+    return session_usage(s, "--depfile-target", "add -MD, or -MF FILE",
+                         "-MT names the target of a file of dependencies, and none is asked for");
   if (session_wants_whole(s) && is_device(output))
     return session_usage(s, s->budget ? "--budget" : "--size",
                          "name a file, or '-' for standard output",

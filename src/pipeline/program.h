@@ -37,6 +37,7 @@ typedef struct Method {
   struct ReportMethod *report;   /* what --report keeps of the stages, or NULL */
   double sqnr;            /* dB, the least of the outputs on the samples; NaN: not measured */
   const char *worst;      /* the nodes that cost most of it */
+  bool quantized_before;  /* the model has operators that quantize or dequantize */
   bool quantized_nothing; /* --quantize was given, and changed no node */
   bool quantized_blocks;  /* it gave weights 4 bits */
 } Method;

@@ -8,7 +8,8 @@
 static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
   EtcStatus status = yaml_scalar(r, what, out);
   if (status == ETC_OK && (out->size == 0 || memchr(out->data, '+', out->size)))
-    return yaml_wrong(r, NULL, "%s is empty, or holds '+'", what);
+    return yaml_wrong(r, "write 'float: [softmax, \"@NODE\"]'; '*' stands for any text in a name",
+                      "%s is empty, or holds '+'", what);
   return status;
 }
 
@@ -16,8 +17,10 @@ static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
 static EtcStatus check_term(YamlReader *r, StrView term) {
   const char *names[OP_COUNT];
   size_t count = 0;
-  if (term.size > 1 && term.data[0] == '@')
-    return ETC_OK;
+  if (term.data[0] == '@')
+    return term.size > 1 ? ETC_OK
+                         : yaml_wrong(r, "write '@NAME', or '@*' for all nodes",
+                                      "the name of a node is missing behind '@'");
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     if (selection_names_op(term, (OpId)op))
       return ETC_OK;
@@ -57,7 +60,7 @@ static EtcStatus read_entry(YamlReader *r, QuantOptions *options) {
     return yaml_wrong(r, "there are float and weight-only", "there is no key '" SV_FMT "'",
                       SV_ARG(key));
   if (list->size)
-    return yaml_wrong(r, NULL, "'" SV_FMT "' is there twice", SV_ARG(key));
+    return yaml_wrong(r, "give it once, with a list", "'" SV_FMT "' is there twice", SV_ARG(key));
   TRY(yaml_next(r));
   return read_terms(r, list);
 }

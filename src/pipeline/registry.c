@@ -67,6 +67,13 @@ static Status refuse(const Loading *l, const char *format, ...) {
   return diag_report(l->r->sink, DIAG_PLUGIN, diag_file(l->path), "%s", text);
 }
 
+static Status refuse_twice(const Loading *l, const char *what, const char *name) {
+  Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
+  diag_message(d, "there is a %s '%s' already", what, name);
+  diag_hint(d, "give the %s another name, or give the plug-in once", what);
+  return diag_end(d);
+}
+
 static Status refuse_object(const Loading *l, const char *why) {
   Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
   diag_message(d, "the plug-in cannot be loaded: %s", why);
@@ -99,7 +106,7 @@ static Status check_pass(const Loading *l, const PassRow *row) {
       row->level_out != row->level_in)
     return refuse(l, "pass '%s' belongs to no stage, or changes the level of graphs", row->name);
   if (registry_pass(l->r, sv_from(row->name)))
-    return refuse(l, "there is a pass '%s' already", row->name);
+    return refuse_twice(l, "pass", row->name);
   return STATUS_OK;
 }
 
@@ -117,7 +124,7 @@ static Status check_backend(const Loading *l, const Backend *b) {
     if (!registry_pass(l->r, sv_from(b->passes[i])))
       return refuse(l, "backend '%s' wants a pass '%s', which there is not", b->name, b->passes[i]);
   if (registry_backend(l->r, sv_from(b->name)))
-    return refuse(l, "there is a backend '%s' already", b->name);
+    return refuse_twice(l, "backend", b->name);
   return STATUS_OK;
 }
 
@@ -125,7 +132,7 @@ static Status check_planner(const Loading *l, const Planner *p) {
   if (!is_name(p->name) || !p->summary || !p->place)
     return refuse(l, "a planner has no name of lower-case letters, no summary or no function");
   if (registry_planner(l->r, sv_from(p->name)))
-    return refuse(l, "there is a planner '%s' already", p->name);
+    return refuse_twice(l, "planner", p->name);
   return STATUS_OK;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "ops/quantized.h"
 #include "pipeline/budget.h"
 #include "pipeline/bundles.h"
 #include "pipeline/constant_methods.h"
@@ -21,6 +22,7 @@ typedef struct StageRow {
 
 static Status run_import(Session *s, StageId stage);
 static Status run_passes(Session *s, StageId stage);
+static Status run_source(Session *s, StageId stage);
 static Status run_quantize(Session *s, StageId stage);
 static Status run_to_executorch(Session *s, StageId stage);
 static Status run_emit(Session *s, StageId stage);
@@ -28,7 +30,7 @@ static Status run_emit(Session *s, StageId stage);
 static const StageRow stages[STAGE_COUNT] = {
     [STAGE_IMPORT] = {"import", LEVEL_ATEN, run_import,
                       "read the model into ATen ops, fold what shapes need"},
-    [STAGE_SOURCE] = {"source", LEVEL_ATEN, run_passes,
+    [STAGE_SOURCE] = {"source", LEVEL_ATEN, run_source,
                       "recover what the exporter spelt out, simplify"},
     [STAGE_QUANTIZE] = {"quantize", LEVEL_ATEN, run_quantize, "annotate, observe, convert"},
     [STAGE_CORE] = {"core", LEVEL_CORE, run_passes, "decompose to the core ATen set"},
@@ -142,6 +144,18 @@ static Status run_passes(Session *s, StageId stage) {
   return run_methods(s, stage, no_preparation);
 }
 
+/* Before passes expand the operators. */
+static Status prepare_source(Session *s, Method *m) {
+  (void)s;
+  for (FOR_NODES(m->graph, n))
+    m->quantized_before |= is_quantize(m->graph, n) || is_dequantize(m->graph, n);
+  return STATUS_OK;
+}
+
+static Status run_source(Session *s, StageId stage) {
+  return run_methods(s, stage, prepare_source);
+}
+
 static Status prepare_quantize(Session *s, Method *m) {
   TRY(session_begin_quantize(s, m));
   if (m->options->max_drop > 0)
@@ -181,10 +195,14 @@ static bool has_blocks(const PassRun *run) {
   return false;
 }
 
-static void warn_nothing(Session *s, DiagPlace place, QuantScheme scheme) {
+static void warn_nothing(Session *s, DiagPlace place, const Method *m) {
   Diag *d = diag_begin(&s->sink, DIAG_QUANTIZE_NOTHING, place);
-  diag_message(d, "there is nothing to quantize: the program computes as without --quantize");
-  if (scheme != QUANT_INT8)
+  diag_message(d, "%s: the program computes as without --quantize",
+               m->quantized_before ? "the model is quantized already"
+                                   : "there is nothing to quantize");
+  if (m->quantized_before)
+    diag_hint(d, "leave --quantize out, or give the model in floats");
+  else if (m->options->quantize.scheme != QUANT_INT8)
     diag_hint(d, "convolutions are quantized by --quantize int8 with --calibrate PATH; else leave "
                  "--quantize out");
   (void)diag_end(d);
@@ -195,7 +213,7 @@ static void warn_nothing(Session *s, DiagPlace place, QuantScheme scheme) {
 static void check_quantize_used(Session *s) {
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--quantize");
-  const PassOptions *in_vain = NULL;
+  const Method *in_vain = NULL;
   bool quantized = false;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     Method *m = &s->program.methods[i];
@@ -206,7 +224,7 @@ static void check_quantize_used(Session *s) {
     m->quantized_nothing = !has_converted(run);
     m->quantized_blocks = has_blocks(run);
     if (m->quantized_nothing && !(m->options->max_drop > 0)) { /* the summary has the latter */
-      in_vain = o;
+      in_vain = m;
       continue;
     }
     quantized = true;
@@ -217,7 +235,7 @@ static void check_quantize_used(Session *s) {
                         SV_ARG(method_name(m)));
   }
   if (in_vain && !quantized)
-    warn_nothing(s, place, in_vain->quantize->scheme);
+    warn_nothing(s, place, in_vain);
 }
 
 static Status run_to_executorch(Session *s, StageId stage) {

@@ -194,7 +194,8 @@ static Status find_growth(Binder *b, ValueId in, uint32_t output, int *axis) {
   const Type *t = value_type(g, in), *u = value_type(g, out);
   *axis = -1;
   if (u->kind != TYPE_TENSOR || t->dtype != u->dtype || t->rank != u->rank)
-    return mismatch(b, in, output, "they have different element types or ranks", NULL);
+    return mismatch(b, in, output, "they have different element types or ranks",
+                    "pair it with an output of its type: 'etc inspect MODEL' lists them");
   for (uint32_t i = 0; i < t->rank; i++) {
     SymInt before = t->dims[i], after = u->dims[i];
     bool same = before == after;
@@ -210,7 +211,9 @@ static Status find_growth(Binder *b, ValueId in, uint32_t output, int *axis) {
       return mismatch(b, in, output, arena_printf(&b->s->arena, "dim %u differs", i),
                       "a dimension may grow when it has a range (--dim NAME=0..N)");
     if (*axis >= 0)
-      return mismatch(b, in, output, "more than one dimension grows", NULL);
+      return mismatch(b, in, output, "more than one dimension grows",
+                      arena_printf(&b->s->arena, "fix all but one: --dim %s=N",
+                                   shell_word(&b->s->arena, sv_from(name))));
     if (sym_upper(&g->syms, after) > INT32_MAX || sym_upper(&g->syms, before) > INT32_MAX)
       return mismatch(b, in, output, arena_printf(&b->s->arena, "dim %u has no upper bound", i),
                       "bound it with --dim NAME=LO..HI, or export a cache of fixed size");

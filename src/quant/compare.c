@@ -213,6 +213,8 @@ static Status report_failure(Comparison *o, unsigned workers) {
   if (o->data_failed)
     return first->status;
   Status again = run_sample(first, o->sink);
+  if (again != STATUS_OK)
+    dataset_refused(o->set, first->sample);
   return again == STATUS_OK ? first->status : again;
 }
 

@@ -472,15 +472,29 @@ static Status read_sample(DataSet *s, uint32_t i, uint64_t number, Arena *arena,
   return STATUS_OK;
 }
 
+/* The item that has the sample, sought from item k on. */
+static uint32_t find_item(const DataSet *set, uint32_t k, uint64_t sample) {
+  while (sample - set->items[k].first >= set->items[k].samples)
+    k++;
+  return k;
+}
+
+void dataset_refused(const DataSet *set, uint64_t k) {
+  uint64_t sample = set->shard.index + k * set->shard.count;
+  const Item *item = &set->items[find_item(set, 0, sample)];
+  Diag *d = data_begin(set, DIAG_DATA_VALUE, item->paths[0]);
+  diag_message(d, "the model does not run on sample %" PRIu64, sample - item->first);
+  diag_hint(d, "give values that the model takes, as an index within its table");
+  (void)diag_end(d);
+}
+
 Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more) {
   *more = false;
   if (set->next >= set->total)
     return STATUS_OK;
   uint64_t next = set->next;
   set->next = set->total; /* so it stays when an error or lack of memory ends the reading */
-  uint32_t k = set->open_item == NO_ITEM ? 0 : set->open_item;
-  while (next - set->items[k].first >= set->items[k].samples)
-    k++;
+  uint32_t k = find_item(set, set->open_item == NO_ITEM ? 0 : set->open_item, next);
   uint64_t samples = set->items[k].samples;
   if (k != set->open_item)
     TRY(open_item(set, k, &samples));

@@ -58,6 +58,9 @@ uint64_t dataset_count(const DataSet *set);
  * that do not match, NaN and infinities; after one, or when memory ran out, no sample is left. Not
  * for several threads at a time. */
 Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more);
+/* Reports which sample it was, the k-th of those that dataset_next gave, on which the model cannot
+ * run, behind the messages that say why. */
+void dataset_refused(const DataSet *set, uint64_t k);
 /* A hash of the names, sizes and checksums of what is in the set: of all samples, not of the shard.
  */
 uint64_t dataset_hash(const DataSet *set);

@@ -133,9 +133,14 @@ static void fit_sizes(MadeSamples *made, Arena *sample) {
 
 static Status run_all(DataSet *set, MadeSamples *made, DiagSink *sink, Collection *c,
                       Arena *sample) {
-  for (bool more = true; more;)
-    TRY(run_next(set, made, sink, c, sample, &more));
-  return STATUS_OK;
+  bool more = true;
+  Status status = STATUS_OK;
+  for (uint64_t k = 0; status == STATUS_OK && more; k++) {
+    status = run_next(set, made, sink, c, sample, &more);
+    if (status != STATUS_OK && set && more)
+      dataset_refused(set, k);
+  }
+  return status;
 }
 
 Status moments_run(const Graph *g, const Moments *list, uint32_t count, DataSet *set,

@@ -178,6 +178,8 @@ static Status report_failure(Observation *o, unsigned workers) {
   if (o->data_failed)
     return first->status;
   Status again = interp_watch(o->g, first->inputs, o->g->input_count, o->sink, NULL, NULL);
+  if (again != STATUS_OK)
+    dataset_refused(o->set, first->sample);
   return again == STATUS_OK ? first->status : again;
 }
 

@@ -15,7 +15,7 @@ static void append_make_name(StrBuf *out, const char *path) {
 }
 
 Status depfile_check_name(DiagSink *sink, const char *path) {
-  const char *fault = strpbrk(path, "\n;=|");
+  const char *fault = strpbrk(path, "\n;=|%");
   size_t size = strlen(path);
   if (!fault && (size == 0 || path[size - 1] != '\\'))
     return STATUS_OK;

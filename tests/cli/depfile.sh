@@ -36,12 +36,13 @@ for name in 'a b' 'a\b' 'a\\b' 'a\ b' 'a#b' 'a\#b' 'a:b' 'a\:b' 'a$b' 'a*b'; do
   rm -f log
 done
 # What it cannot read is a warning.
-for name in 'lr=0.1' 'a;b' 'a|b' 'a
+for name in 'lr=0.1' '50%.onnx' 'a;b' 'a|b' 'a
 b'; do
   cp $data/add.onnx "$name"
   t lower "$name" -o made.pte -MF made.d
 done
 t lower $data/add.onnx -o made.pte -MD -MT 'dir\'
+t lower $data/add.onnx -o made.pte -MT target
 rm made.pte
 t lower 'a;b' -o made.pte -MD -Werror
 ls made.pte 2>/dev/null

@@ -58,6 +58,8 @@ t run net.etir --random | short
 t run net.pte --random
 t print net.pte --plugin $plugins/demo.so
 t size net.pte --plugin $plugins/demo.so
+echo 'delegates: {count: 3, memory: 1K}' >budget.yaml
+t lower net.etir $demo --budget budget.yaml -o again.pte
 LC_ALL=C sed 's/add 3 2/add 9 2/' net.pte >hostile.pte
 t verify hostile.pte --plugin $plugins/demo.so
 

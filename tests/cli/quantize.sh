@@ -63,6 +63,20 @@ t lower small.etir -o a.pte --quantize int4-weight-only
 sed -e 's/^  %0: .*/&\n  %7: i64[1] = input "row"\n  %8: i64[1] = aten::add.Scalar(%7, 5, 1)\n  %9: f32[6, 2] = input "table"\n  %6: f32[1, 2] = aten::index_select(%9, 0, %8)/' \
   -e 's/output .*/&, %6 "z"/' small.etir >off.etir
 t lower off.etir -o a.pte --quantize int4-weight-only --calibrate random
+# The same from a file: which sample
+sed -e 's/^  %0: .*/  %7: i64[1] = input "row"\n  %9: f32[3, 4] = aten::full([3, 4], 0.5, f32)\n  %0: f32[1, 4] = aten::index_select(%9, 0, %7)/' small.etir >table.etir
+t lower table.etir -o a.pte --quantize int4-weight-only --calibrate $calib/index.npz
+t calibrate table.etir --data $calib/index.npz -o table.stats
+# What is quantized already
+cat >quantized.etir <<'END'
+graph @forward level(aten) {
+  %0: f32[2] = input "x"
+  %1: i8[2] = quantized_decomposed::quantize_per_tensor(%0, 0.5, 0, -128, 127, i8)
+  %2: f32[2] = quantized_decomposed::dequantize_per_tensor(%1, 0.5, 0, -128, 127, i8, none)
+  output %2 "y"
+}
+END
+t lower quantized.etir -o a.pte --quantize int8-dynamic
 # Symbols that must fit each other though nothing says so: smaller sizes are tried
 sed -e 's/^graph .*/&\n  sym s0 "new" in [1, 5]\n  sym s1 "past" in [0, 30]\n  sym s2 "total" in [2, 31]/' \
   -e 's/^  %0: .*/&\n  %7: f32[s0, 2] = input "row"\n  %8: f32[s1, 2] = input "cache"\n  %9: f32[s2, 2] = input "mask"\n  %10: i64[] = aten::scalar_tensor(s0 + s1 - 1, i64)\n  %11: i64[1] = aten::view_copy(%10, [1])\n  %6: f32[1, 2] = aten::index_select(%9, 0, %11)/' \
@@ -102,6 +116,8 @@ bad 'float: []\nfloat: x\n'
 bad 'float: {linear: 1}\n'
 bad 'linear\n'
 bad 'float: [linear\n'
+bad 'float: "@"\n'
+bad 'float: ["", add]\n'
 bad 'float: ["@nowhere"]\n'
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --quantize-config missing.yaml
 ls

@@ -120,7 +120,7 @@ Status onnx_external_find(OnnxModel *m, const Onnx__TensorProto *t, uint64_t nee
     Diag *d = diag_begin(at->sink, DIAG_EXTERNAL_PATH, at->place);
     diag_message(d, "%s: its external data '" SV_FMT "' cannot be found: the model has no folder",
                  at->what, SV_ARG(data.location));
-    diag_hint(d, "give the path of the model instead of standard input");
+    diag_hint(d, "give the path of the model, and not its bytes or standard input");
     return diag_end(d);
   }
   MappedFile *mapped;

@@ -192,7 +192,7 @@ def save_samples():
                                 ("name", np.savez, {"X": x, "y": x}), ("shape", np.savez, {"x": x.reshape(8, 5)}),
                                 ("type", np.savez, {"x": x.astype(np.float64)}), ("bytes", np.savez, {"x": x.astype(np.uint8)}),
                                 ("object", np.savez, {"x": np.array([[None] * 4])}), ("empty", np.savez, {"x": x[:0]}),
-                                ("none", np.savez, {}), ("fortran", np.savez, {"x": np.asfortranarray(x)}),
+                                ("none", np.savez, {}), ("index", np.savez, {"row": np.array([0, 1, 9, 2])}), ("fortran", np.savez, {"x": np.asfortranarray(x)}),
                                 ("add", np.savez, {"x": x.reshape(40)[:36].reshape(12, 3), "y": x.reshape(40)[:24].reshape(8, 3)}),
                                 ("rows", np.savez, {"x": x.reshape(40)[:15].reshape(5, 3), "y": x.reshape(40)[:15].reshape(5, 3)}),
                                 ("folder/b", np.savez_compressed, {"x": x[4:]}), ("folder/a", np.savez, {"x": x[:4]})):
