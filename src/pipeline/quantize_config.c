@@ -8,7 +8,7 @@
 static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
   EtcStatus status = yaml_scalar(r, what, out);
   if (status == ETC_OK && (out->size == 0 || memchr(out->data, '+', out->size)))
-    return yaml_wrong(r, "write 'float: [softmax, \"@NODE\"]'; '*' stands for any text in a name",
+    return yaml_wrong(r, "write 'float: [add, \"@NODE\"]'; '*' stands for any text in a name",
                       "%s is empty, or holds '+'", what);
   return status;
 }
@@ -66,7 +66,7 @@ static EtcStatus read_entry(YamlReader *r, QuantOptions *options) {
 }
 
 static EtcStatus read_all(YamlReader *r, QuantOptions *options) {
-  EtcStatus status = yaml_begin(r, "expected a mapping, as in 'float: [softmax]'");
+  EtcStatus status = yaml_begin(r, "expected a mapping, as in 'float: [add]'");
   while (yaml_more(r, &status))
     status = read_entry(r, options);
   TRY(status);

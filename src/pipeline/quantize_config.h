@@ -1,6 +1,6 @@
 /* --quantize-config: which nodes are quantized otherwise than the scheme says, in a YAML file.
  *
- *     float: [softmax, "@*_head"]      # stay in floats
+ *     float: [add, "@*_head"]      # stay in floats
  *     weight-only: "@encoder*"         # quantized weights, computed in floats
  *
  * A term is an op of the IR, with or without namespace and overload, or behind '@' the name of a

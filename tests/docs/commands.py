@@ -34,7 +34,7 @@ FILES = {
     "README.md:etc": models.fixed_image,
     "README.md:A tour": {"mobilenet": models.mobilenet, "--dim batch": models.image, "": models.fixed_image},
     "README.md:What a failure looks like": models.acme,
-    "docs/guide/models.md:State between calls": models.decoder,
+    "docs/guide/models.md:State between calls": {"prefill": models.prefill, "": models.decoder},
     "docs/guide/models.md:Language models": models.language,
     "docs/guide/sizes-and-values.md:*":
         {"vad": models.voice, "speech": models.speech, "image:2": models.any_image, "n=1..8": models.sequences, "past + new": models.masked},

@@ -94,6 +94,16 @@ def decoder(folder):
         np.save(os.path.join(folder, name + ".npy"), np.full((1, 1), ord(name) % 32, np.int64))
 
 
+def prefill(folder):
+    """A cache of fixed size that two methods write: prefill.onnx, decode.onnx."""
+    for name, count in (("prefill", 4), ("decode", 1)):
+        nodes = [helper.make_node("Gather", ["table", "ids"], ["k"]),
+                 helper.make_node("ScatterND", ["past.key", "at", "k"], ["present.key"]),
+                 helper.make_node("MatMul", ["present.key", "head"], ["logits"])]
+        save(folder, name + ".onnx", nodes, [value("ids", [count], I64), value("at", [count, 1], I64), value("past.key", [16, 8])],
+             [value("logits", [16, 32]), value("present.key", [16, 8])], [weight("table", 32, 8), weight("head", 8, 32)])
+
+
 def masked(folder):
     """A cache, and a mask whose length is named as a sum: decoder.onnx."""
     nodes = [helper.make_node("Concat", ["cache", "x"], ["all"], axis=1), helper.make_node("Mul", ["all", "mask"], ["y"])]
