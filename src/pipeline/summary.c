@@ -64,7 +64,8 @@ static void add_kernel(Summary *f, const Graph *g, NodeId n) {
   f->kernel_work = work_plus(f->kernel_work, work);
   if (dtype == DTYPE_F32 || dtype == DTYPE_F16)
     f->float_work = work_plus(f->float_work, work);
-  add_op(f, op.size ? op : op_schema(g->nodes[n].op)->full, work);
+  /* What computes is a product or a convolution: one with the location of a sum took that up. */
+  add_op(f, op.size && !sv_eq(op, SV("Add")) ? op : op_schema(g->nodes[n].op)->full, work);
 }
 
 typedef struct DelegateWork {

@@ -39,10 +39,18 @@ static EtcStatus need(const CommandLine *line, OptionId id, const char *what, co
 
 /* --- merging --- */
 
+static void say_written(const Session *s, const char *output, uint64_t samples) {
+  if (!s->sink.quiet && s->sink.format == DIAG_TEXT)
+    fprintf(stderr, "wrote %s, ranges from %" PRIu64 " sample%s\n", output, samples,
+            samples == 1 ? "" : "s");
+}
+
 static Status merge(Session *s, const char *const *paths, uint32_t count, const char *output) {
   StatsFile merged;
   TRY(stats_merge_files(&merged, paths, count, &s->sink));
   Status status = stats_write(&merged, &s->sink, output);
+  if (status == STATUS_OK)
+    say_written(s, output, merged.head.counted);
   stats_file_release(&merged);
   return status;
 }
@@ -125,9 +133,8 @@ static EtcStatus run_collect(const CommandLine *line, const char *output) {
   if (status == ETC_OK)
     status = session_status(collect(s, method, set, output, shard));
   progress_stop();
-  if (status == ETC_OK && !s->sink.quiet && s->sink.format == DIAG_TEXT)
-    fprintf(stderr, "wrote %s, ranges from %" PRIu64 " sample%s\n", output, dataset_count(set),
-            dataset_count(set) == 1 ? "" : "s");
+  if (status == ETC_OK)
+    say_written(s, output, dataset_count(set));
   dataset_close(set);
   return status;
 }
