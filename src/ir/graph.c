@@ -526,17 +526,29 @@ DiagPlace graph_place(const Graph *g, LocId id) {
 
 DiagPlace node_place(const Graph *g, NodeId n) { return graph_place(g, g->nodes[n].loc); }
 
+/* Factor i of the first term of a size, which has all that its terms have in common; 0 behind the
+ * last one. */
+static SymInt factor_of(const SymTable *t, SymInt size, uint32_t i) {
+  if (sym_is_const(size))
+    return 0;
+  const SymExpr *e = sym_expr(t, size);
+  if (e->kind == SYM_SUM)
+    return e->constant ? 0 : factor_of(t, e->terms[0], i);
+  if (e->kind == SYM_PRODUCT)
+    return i < e->count ? e->terms[i] : 0;
+  return i == 0 ? size : 0;
+}
+
 /* Sizes that are factors of both sides and never 0 say nothing: b * t == b * 10 is t == 10. */
 static void drop_factors(SymTable *t, Constraint *c) {
-  for (uint32_t i = 0; i < t->symbol_count; i++) {
-    SymInt factor = sym_symbol_by_index(t, i), lhs, rhs;
-    while (sym_lower(t, factor) >= 1 && !sym_is_const(c->lhs) && !sym_is_const(c->rhs) &&
-           sym_exact_div(t, c->lhs, factor, &lhs) && sym_exact_div(t, c->rhs, factor, &rhs) &&
-           !(sym_is_const(lhs) && sym_is_const(rhs))) {
+  SymInt all = c->lhs, factor, lhs, rhs;
+  for (uint32_t i = 0; (factor = factor_of(t, all, i)) != 0; i++)
+    if (sym_expr(t, factor)->kind == SYM_SYMBOL && sym_lower(t, factor) >= 1 &&
+        !sym_is_const(c->lhs) && !sym_is_const(c->rhs) && sym_exact_div(t, c->lhs, factor, &lhs) &&
+        sym_exact_div(t, c->rhs, factor, &rhs) && !(sym_is_const(lhs) && sym_is_const(rhs))) {
       c->lhs = lhs;
       c->rhs = rhs;
     }
-  }
 }
 
 void graph_add_constraint(Graph *g, Constraint c) {

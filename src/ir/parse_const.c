@@ -7,6 +7,7 @@
 #include "ir/const_text.h"
 #include "ir/parser.h"
 #include "ir/transform.h"
+#include "support/text.h"
 
 /* --- constants of another graph --- */
 
@@ -177,12 +178,6 @@ static Status parse_reference(Parser *p, uint64_t bytes, Constant *out) {
 }
 
 /* --- values in the text --- */
-
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static Status parse_hex(Parser *p, uint64_t bytes, Constant *out) {
   Lexer *l = &p->lex;

@@ -30,7 +30,9 @@ static const char *dims_fault(const Transform *t) {
            scales = transform_has_scales(t) ? t->scales.size / sizeof(float) : 1;
   if (t->nibbles && !mul_u64(sources, 2, &sources))
     return "the sizes of a transform are 0 or too large";
-  if (sources == 0 || scales == 0 || t->source.transform || t->scales.transform)
+  if (t->source.transform || t->scales.transform)
+    return "the source of a transform is a transform itself";
+  if (sources == 0 || scales == 0)
     return "a transform of nothing";
   for (uint32_t i = 0; i < t->rank; i++) {
     TransformDim d = t->dims[i];

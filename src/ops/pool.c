@@ -212,7 +212,7 @@ static Status pool_start(Kernel *k, Pool *p) {
   }
   p->in_area = p->in[0] * p->in[1];
   p->out_area = p->size[0] * p->size[1];
-  return load_elements(k, p);
+  return STATUS_OK;
 }
 
 static Status pool_windows(Kernel *k, bool dilated, Pool *p) {
@@ -307,6 +307,8 @@ Status kern_max_pool2d_with_indices(Kernel *k) {
   Pool p;
   TRY(pool_start(k, &p));
   TRY(pool_windows(k, true, &p));
+  if (p.self->dtype != DTYPE_F32) /* max_body_f32 reads them as they are */
+    TRY(load_elements(k, &p));
   p.indices = k->results[1];
   if (p.indices->dtype != DTYPE_I64)
     return kernel_error(k, "indices must be i64");
@@ -361,6 +363,7 @@ Status kern_avg_pool2d(Kernel *k) {
   Pool p;
   TRY(pool_start(k, &p));
   TRY(pool_windows(k, false, &p));
+  TRY(load_elements(k, &p));
   p.include_pad = k->args[5].i != 0;
   p.divisor = k->args[6].kind == ARG_INT ? k->args[6].i : 0;
   if (k->args[6].kind == ARG_INT && p.divisor == 0)
@@ -372,6 +375,7 @@ Status kern_avg_pool2d(Kernel *k) {
 Status kern_adaptive_avg_pool2d(Kernel *k) {
   Pool p;
   TRY(pool_start(k, &p));
+  TRY(load_elements(k, &p));
   for (int64_t plane = 0; plane < p.planes; plane++)
     for (int64_t i = 0; i < p.out_area; i++) {
       int64_t at[2] = {i / p.size[1], i % p.size[1]}, first[2], last[2];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "support/arena.h"
+#include "support/text.h"
 
 void strbuf_release(StrBuf *buf) {
   xfree(buf->data);
@@ -206,14 +207,6 @@ void strbuf_append_word(StrBuf *buf, StrView text) {
     strbuf_append_quoted(buf, text);
   else
     strbuf_append(buf, text);
-}
-
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  if (c >= 'A' && c <= 'F')
-    return c - 'A' + 10;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 bool strbuf_append_unescaped(StrBuf *buf, StrView text) {

@@ -159,6 +159,14 @@ static uint64_t cut_unit(StrView *text) {
   return (uint64_t)1024 << (10 * (unit - units));
 }
 
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  if (c >= 'A' && c <= 'F')
+    return c - 'A' + 10;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 bool text_parse_bytes(StrView text, uint64_t *out) {
   uint64_t factor = cut_unit(&text);
   double number;

@@ -17,6 +17,8 @@ int text_nearest(StrView word, const char *const *candidates, size_t count);
 bool text_parse_i64(StrView text, int64_t *out);
 bool text_parse_u64(StrView text, uint64_t *out);
 bool text_parse_double(StrView text, double *out);
+/* The value of a hexadecimal digit; -1 for anything else. */
+int hex_digit(char c);
 /* A size in memory above 0: bytes, or a number, which may have a fraction, with K, M or G (KiB,
  * MiB, GiB) for 2^10, 2^20 or 2^30: "512K", "1.5 MiB". False for anything else, 2^63 and more
  * included.

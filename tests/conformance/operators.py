@@ -501,6 +501,12 @@ def tuple_cases():
     yield TextCase("tuples_open", TUPLES, [feed(400, 350), feed(8, 1)], fails, {"n": "1..400", "m": "1..360"})
 
 
+ONE_PIECE = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[4] x) => (int64 n, float[p] y) <int64 size = {9223372036854775807}> {
+  s = SplitToSequence (x, size)
+  n = SequenceLength (s)
+  y = ConcatFromSequence <axis = 0> (s)
+}"""
 UNIQUE = """<ir_version: 9, opset_import: ["" : 17]>
 g (%s[%s] x) => (%s[u] y, int64[u] first, int64[n] inverse, int64[u] counts) {
   y, first, inverse, counts = Unique <sorted = %d> (x)
@@ -513,6 +519,8 @@ def unique_cases():
         for order in (0, 1):
             feeds = [{"x": own.integers(-least, least + 1, n).astype(dtype)} for n, least in ((600, 40), (1, 3), (300, 0), (511, 127))]
             yield TextCase(f"Unique_{name}_{order}", UNIQUE % (name, "n", name, order), feeds, dims={"n": "1..600"})
+    yield TextCase("SplitToSequence_one_piece", ONE_PIECE, [{"x": own.standard_normal(4).astype(np.float32)}])
+    yield TextCase("Unique_NaN", UNIQUE % ("float", "n", "float", 1), [{"x": np.full(n, np.nan, np.float32)} for n in (1, 3)], dims={"n": "1..4"})
     yield TextCase("Unique_image", UNIQUE % ("float", "3,40,50", "float", 1), [{"x": np.floor(own.standard_normal((3, 40, 50)) * 50).astype(np.float32)}])
 
 

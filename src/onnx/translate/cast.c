@@ -5,14 +5,21 @@
 #include "onnx/express.h"
 #include "onnx/packed.h"
 
+/* The element type of an attribute; fails on one that the runtime does not have. */
+static DType wanted_dtype(Import *im, int64_t number) {
+  bool fits = number >= 0 && number <= INT32_MAX;
+  DType to = fits ? dtype_from_onnx((int32_t)number) : DTYPE_NONE;
+  const char *name = fits ? onnx_dtype_name((int32_t)number) : NULL;
+  if (to == DTYPE_NONE && name)
+    import_fail(im, DIAG_TENSOR_DTYPE, "the runtime has no element type %s", name);
+  else if (to == DTYPE_NONE)
+    import_fail(im, DIAG_TENSOR_DTYPE, "there is no element type %lld", (long long)number);
+  return to;
+}
+
 static void cast_to(Import *im, int64_t onnx_dtype) {
   ValueId x = in_required(im, 0);
-  DType to =
-      onnx_dtype >= 0 && onnx_dtype < 100 ? dtype_from_onnx((int32_t)onnx_dtype) : DTYPE_NONE;
-  if (to == DTYPE_NONE)
-    import_fail(im, DIAG_TENSOR_DTYPE, "cast to %s, which the runtime cannot hold",
-                onnx_dtype_name((int32_t)onnx_dtype) ? onnx_dtype_name((int32_t)onnx_dtype)
-                                                     : "an unknown type");
+  DType to = wanted_dtype(im, onnx_dtype);
   int32_t small = small_float_input(im, 0);
   if (small && to != ex_dtype(im, x))
     x = decode_small_float(im, x, small);
@@ -66,9 +73,6 @@ void translate_is_inf(Import *im) {
 /* The same bits as another type of the same width. */
 void translate_bit_cast(Import *im) {
   ValueId x = in_required(im, 0);
-  int64_t number = attr_int_required(im, "to");
-  DType to = number >= 0 && number < 100 ? dtype_from_onnx((int32_t)number) : DTYPE_NONE;
-  if (to == DTYPE_NONE)
-    import_fail(im, DIAG_TENSOR_DTYPE, "'to' is not an element type that the runtime holds");
+  DType to = wanted_dtype(im, attr_int_required(im, "to"));
   out(im, 0, to == ex_dtype(im, x) ? x : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to)));
 }

@@ -95,23 +95,23 @@ void translate_deform_conv(Import *im) {
 
 /* The sizes that the attributes give; indices count in a tensor of these. */
 static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
-  uint32_t rank = ex_rank(im, x);
-  Ints kernel, pads, strides;
-  if (!attr_ints(im, "kernel_shape", &kernel) || rank < 3 || kernel.count != rank - 2)
-    return import_fail(im, DIAG_ATTR_VALUE, "kernel_shape does not fit an input of rank %u", rank);
-  bool padded = attr_ints(im, "pads", &pads), strided = attr_ints(im, "strides", &strides);
-  uint32_t count = kernel.count;
-  if ((padded && pads.count != 2 * count) || (strided && strides.count != count))
-    return import_fail(im, DIAG_ATTR_VALUE, "pads or strides do not fit %u spatial dimensions",
-                       count);
+  uint32_t rank = ex_rank(im, x), count = rank - 2;
+  int64_t kernel[MAX_RANK], pads[2 * MAX_RANK], strides[MAX_RANK];
+  if (rank < 3)
+    return import_fail(im, DIAG_INPUT_RANK, "MaxUnpool needs rank 3 or more, the input has %u",
+                       rank);
+  if (!attr_list(im, "kernel_shape", count, 0, 1, kernel) ||
+      !attr_list(im, "pads", 2 * count, 0, 0, pads) ||
+      !attr_list(im, "strides", count, 1, 1, strides))
+    return false;
   SymTable *t = &im->g->syms;
   *total = 1;
   for (uint32_t i = 0; i < rank; i++) {
     dims[i] = ex_dim(im, x, i);
     if (i >= 2) {
       uint32_t k = i - 2;
-      SymInt span = sym_mul(t, sym_sub(t, dims[i], 1), strided ? strides.at[k] : 1);
-      dims[i] = sym_add(t, span, kernel.at[k] - (padded ? pads.at[k] + pads.at[count + k] : 0));
+      SymInt span = sym_mul(t, sym_sub(t, dims[i], 1), strides[k]);
+      dims[i] = sym_add(t, span, kernel[k] - pads[k] - pads[count + k]);
     }
     *total = sym_mul(t, *total, dims[i]);
   }

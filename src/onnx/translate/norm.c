@@ -148,8 +148,11 @@ static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel
 void translate_group_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
   int64_t groups = attr_int_required(im, "num_groups");
-  if (ex_rank(im, x) < 2)
+  if (ex_rank(im, x) < 2) {
+    import_fail(im, DIAG_INPUT_RANK, "GroupNormalization needs rank 2 or more, the input has %u",
+                ex_rank(im, x));
     return;
+  }
   DType dtype = ex_dtype(im, x),
         work = im->opset >= 21 && attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64
                    ? DTYPE_F32

@@ -296,8 +296,8 @@ void translate_global_lp_pool(Import *im) {
   uint32_t count = 0, rank = global_rank(im, x);
   for (uint32_t i = 2; i < rank; i++)
     axes[count++] = i;
-  if (!count)
-    return;
+  if (import_ok(im) && !count)
+    import_fail(im, DIAG_INPUT_RANK, "GlobalLpPool needs rank 3 or more, the input has %u", rank);
   ValueId power = ex_pow(im, ex_unary(im, OP_ABS, x), p);
   ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count), A_BOOL(true));
   ValueId y = ex_pow(im, sum, 1 / p);

@@ -51,8 +51,13 @@ static bool read_axes(Import *im, Resize *r) {
   r->count = listed ? axes.count : r->in.rank;
   if (r->count > r->in.rank)
     import_fail(im, DIAG_ATTR_VALUE, "%u axes for a tensor of rank %u", r->count, r->in.rank);
-  for (uint32_t i = 0; i < r->count && import_ok(im); i++)
+  uint32_t seen = 0; /* a bit for each axis */
+  for (uint32_t i = 0; i < r->count && import_ok(im); i++) {
     r->axes[i] = listed ? import_axis(im, axes.at[i], r->in.rank) : i;
+    if (import_ok(im) && seen >> r->axes[i] & 1)
+      import_fail(im, DIAG_AXIS_RANGE, "axis %u is resized twice", r->axes[i]);
+    seen |= import_ok(im) ? 1u << r->axes[i] : 0;
+  }
   return import_ok(im);
 }
 

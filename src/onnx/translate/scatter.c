@@ -62,6 +62,22 @@ static ValueId put_rows(Import *im, ValueId x, uint32_t axis, ValueId rows, Valu
   return build(&im->b, OP_INDEX_PUT, A_VAL(x), A_VALS(list, axis + 1), A_VAL(updates), A_BOOL(add));
 }
 
+/* There is one update for each index. */
+static bool check_updates(Import *im, ValueId index, ValueId updates) {
+  Dims i = shape_of(im, index), u = shape_of(im, updates);
+  if (i.rank != u.rank)
+    return import_fail(im, DIAG_SHAPE_MISMATCH, "the updates have rank %u, the indices %u", u.rank,
+                       i.rank);
+  for (uint32_t k = 0; k < i.rank && import_ok(im); k++) {
+    int same = sym_known_eq(&im->g->syms, i.d[k], u.d[k]);
+    if (same == 0)
+      import_fail(im, DIAG_SHAPE_MISMATCH, "dim %u of the updates is not that of the indices", k);
+    else if (same < 0)
+      graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, i.d[k], u.d[k], im->b.loc});
+  }
+  return import_ok(im);
+}
+
 void translate_scatter_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1), updates = in_required(im, 2);
   OpId op = scatter_reduction(im);
@@ -69,6 +85,8 @@ void translate_scatter_elements(Import *im) {
   if (ex_rank(im, index) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "the indices have rank %u, the data %u", ex_rank(im, index),
                 ex_rank(im, x));
+  if (!check_updates(im, index, updates))
+    return;
   bool plain = op == OP_NONE || op == OP_ADD_TENSOR;
   ValueId rows = plain ? ex_row_index(im, x, axis, index) : 0;
   if (rows) {

@@ -116,7 +116,7 @@ static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32
                 "the number of pieces is not known when lowering, or too large");
     return NULL;
   }
-  *count = (uint32_t)((whole + values.at[0] - 1) / values.at[0]);
+  *count = (uint32_t)(whole / values.at[0] + (whole % values.at[0] != 0));
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, *count + 1);
   for (uint32_t i = 0; i < *count; i++)
     sizes[i] = min_i64(values.at[0], whole - (int64_t)i * values.at[0]);

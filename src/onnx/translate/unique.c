@@ -31,8 +31,10 @@ static void sort_numbers(Import *im, Unique *u) {
     numbers = as_i64(im, numbers);
   ValueId sorted = ex_topk(im, numbers, u->n, 0, false),
           before = ex_at_least(im, ex_minus(im, every, 1), 0),
-          steps = ex_ne(im, sorted, taken(im, u, sorted, before)),
-          group = build(&im->b, OP_CUMSUM, A_VAL(as_i64(im, steps)), A_INT(0));
+          previous = taken(im, u, sorted, before), steps = ex_ne(im, sorted, previous);
+  if (dtype_is_float(ex_dtype(im, numbers))) /* NaN is last, and differs from itself */
+    steps = ex_and(im, steps, ex_eq(im, previous, previous));
+  ValueId group = build(&im->b, OP_CUMSUM, A_VAL(as_i64(im, steps)), A_INT(0));
   ValueId none = ex_full(im, DTYPE_I64, &u->n, 1, 0), one = ex_full(im, DTYPE_I64, &u->n, 1, 1);
   u->rank = ex_scatter(im, none, 0, sorted ? sorted + 1 : 0, group);
   ValueId back = ex_flip(im, u->rank, 0),
