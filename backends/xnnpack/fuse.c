@@ -144,14 +144,16 @@ static void mark_dynamic(Fuse *f, XnnId in, XnnId out, uint32_t mark) {
 static void convert(Fuse *f, const XnnNode *n) {
   XnnId in = f->alias[n->fields[0]], out = n->fields[1];
   uint8_t from = f->x->values[in].datatype, to = f->x->values[out].datatype;
-  if (from == XNN_FP32 && to == XNN_FP32)
+  if (from == XNN_FP32 && to == XNN_FP32) {
     mark_dynamic(f, in, out, n->fields[2]);
-  else if (from == XNN_QINT8 && to == XNN_FP32)
+  } else if (from == XNN_QINT8 && to == XNN_FP32) {
     f->codes[out] = in;
-  else if (from == XNN_FP32 && to == XNN_QINT8)
+  } else if (from == XNN_FP32 && to == XNN_QINT8) {
     quantize(f, in, out);
-  else
+  } else {
+    xf_make_floats(f, n->fields[0]);
     emit_conversion(f, in, out);
+  }
 }
 
 /* --- nodes --- */
