@@ -53,13 +53,6 @@ BackendFact *facts_add_backend(Facts *f, DelegationFact *d, const Backend *backe
   return b;
 }
 
-static uint64_t data_bytes(const Graph *g, const DelegateCode *code) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < code->data_count; i++)
-    bytes = work_plus(bytes, value_lazy_constant(g, code->data[i])->size);
-  return bytes;
-}
-
 DelegateFact *facts_add_delegate(Facts *f, BackendFact *b, const Graph *g,
                                  const Partition *partition, const DelegateCode *code,
                                  PartitionCost cost) {
@@ -71,8 +64,6 @@ DelegateFact *facts_add_delegate(Facts *f, BackendFact *b, const Graph *g,
                       .input_count = code->input_count,
                       .output_count = partition->output_count,
                       .cost = cost,
-                      .blob_bytes = code->blob_size,
-                      .data_bytes = data_bytes(g, code),
                       .transposes = transposes,
                       .transpose_count = code->transpose_count};
   for (uint32_t i = 0; i < code->transpose_count; i++) {

@@ -41,10 +41,8 @@ typedef struct NodeFact {
 typedef struct DelegateFact {
   uint32_t partition; /* as in NodeFact */
   uint32_t node_count, input_count, output_count;
-  NodeId call;        /* the node that calls it */
-  PartitionCost cost; /* estimated by the backend, nanoseconds */
-  uint64_t blob_bytes;
-  uint64_t data_bytes;                 /* constants that it finds by name; others may share them */
+  NodeId call;                         /* the node that calls it */
+  PartitionCost cost;                  /* estimated by the backend, nanoseconds */
   const DelegateTranspose *transposes; /* those in its code, what each is for, and bytes moved */
   uint32_t transpose_count;
   uint64_t transposed_bytes;

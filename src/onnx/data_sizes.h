@@ -16,7 +16,8 @@ ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what);
  * others read while running. False when the list is no vector of known length; fails when a size
  * has no bound. */
 bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims *shape);
-/* The smaller one of that and of `most`, which follows from the operands. */
+/* The bound of dim `dim` of output i (out_bound), or `most`, which follows from the operands, where
+ * that is less or there is no bound. */
 int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most);
 /* The most that `to` is above `from`, or 0, where how they are computed tells it: min(from + 1, a)
  * is at most 1 above. Both have one element. */

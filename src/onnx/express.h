@@ -139,7 +139,7 @@ ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank);
 ValueId ex_slice(Import *im, ValueId x, uint32_t dim, SymInt start, SymInt end);
 ValueId ex_select(Import *im, ValueId x, uint32_t dim, int64_t index);
 ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index);
-/* rows with this one in the place of a number of the running program. */
+/* rows with row `number`, a size that is known while running, replaced by `row`. */
 ValueId ex_put_row(Import *im, ValueId rows, ValueId row, SymInt number);
 /* One element of a vector as a 0-d tensor. */
 ValueId ex_element(Import *im, ValueId vector, int64_t i);

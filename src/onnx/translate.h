@@ -102,8 +102,9 @@ bool value_consts(Import *im, ValueId v, Ints *values);
 bool value_doubles(Import *im, ValueId v, Doubles *values);
 /* Whether the value is a constant that has no other elements than zeros. */
 bool all_zero(Import *im, ValueId v);
-/* Likewise the only element of a value; false, and nothing is set, when it has another number of
- * them. one_whole: an integer in any type. */
+/* The only element of v; false, and nothing is set, when v has none or several. one_int: of a
+ * tensor of integers, which may be a size; one_whole: of any type, if it is an integer; one_const:
+ * a number that is known; one_double: of any type. */
 bool one_whole(Import *im, ValueId v, SymInt *number);
 bool one_int(Import *im, ValueId v, SymInt *number);
 bool one_const(Import *im, ValueId v, int64_t *number);

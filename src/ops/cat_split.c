@@ -189,8 +189,7 @@ const char *check_pieces(const Graph *g, NodeId n, Arena *arena) {
 
 /* --- kernels --- */
 
-/* Bytes before one index of the axis repeats: product of the dims behind it, and number of such
- * blocks. */
+/* A tensor as [outer, dims[axis], inner]: the products of the dims before and behind the axis. */
 typedef struct Blocks {
   int64_t outer, inner; /* elements */
 } Blocks;

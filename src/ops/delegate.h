@@ -130,8 +130,8 @@ typedef struct DelegateReader {
   bool stateless;
 } DelegateReader;
 
-/* Those that are known (Context.readers): those of backends.h, and in a session those of plug-ins.
- */
+/* Those that are known (Context.readers): those of backends/backends.def, and in a session those
+ * of plug-ins. */
 typedef struct DelegateReaders {
   const DelegateReader *const *items;
   uint32_t count;

@@ -1,6 +1,6 @@
 /* Reductions, softmax, cumsum, topk: shape rules, and what the runtime refuses beyond element types
  * (op_sum.cpp, op_cumsum.cpp, op_argmax.cpp of ExecuTorch 1.4.1 and probes of its wheel). Reference
- * kernels: reduce_kernels.c, softmax.c. */
+ * kernels: reduce_kernels.c, lane_kernels.c. */
 #include "ops/ops.h"
 #include "ops/shape_util.h"
 

@@ -3,8 +3,8 @@
  *
  * A rule must hold against anything the parser or an importer hands it, so each reader here checks
  * the kind of the argument and reports what is wrong with it; tensors are where the schema has them
- * (shape_infer has looked). Dims that can neither be proven equal
- * nor different are taken as equal, and the assumption is kept as a constraint of the graph. */
+ * (shape_infer has looked). Dims that can neither be proven equal nor different are taken as equal,
+ * and the assumption is kept as a constraint of the graph. */
 #ifndef ETC_OPS_SHAPE_UTIL_H
 #define ETC_OPS_SHAPE_UTIL_H
 

@@ -288,7 +288,6 @@ typedef struct Deriver {
   Builder start;     /* inserts before the nodes of the model */
   SymInt past, rows; /* lengths before the call and of its tokens */
   ValueId indices;   /* start_pos, start_pos + 1, … */
-  uint32_t caches;
 } Deriver;
 
 static StrView input_name(const Graph *g, uint32_t i) {
@@ -427,7 +426,6 @@ static Status make_cache(Deriver *x, uint32_t position) {
   graph_replace_uses(g, present, all);
   graph_remove_node(g, cat);
   graph_remove_input(g, position);
-  x->caches++;
   return STATUS_OK;
 }
 

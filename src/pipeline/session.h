@@ -137,7 +137,7 @@ MethodOptions *session_resolve(Session *s, StrView method);
 /* Reports options that name an input, a dimension or a value that no model has. */
 Status session_check_used(Session *s);
 
-/* --- sources and the stage import (import.c) --- */
+/* --- sources and the stage import (sources.c) --- */
 
 /* One more file to read, "-" for standard input, which is read now. Its kind is that of its name
  * (.etir, .pte) or, failing that, of its first bytes. Usage errors are reported. */
@@ -154,7 +154,7 @@ Status session_import(Session *s, bool allow_pte);
 /* From here on passes and messages are about that method. */
 void session_enter(Session *s, const Method *m);
 
-/* --- the stages (stages.c, emit.c) --- */
+/* --- the stages (stages.c, output.c, session.c) --- */
 
 /* Runs the stages after import up to and with last, each on all methods; a graph that is past a
  * stage already skips it. */

@@ -279,8 +279,7 @@ static ConstId initializer_of(const Graph *g, ValueId in) {
 /* --- the graph --- */
 
 /* The length that belongs to a symbol: one for all states that grow with it. */
-static Status find_length(Binder *b, ValueId in, uint32_t output, uint32_t axis, int64_t initial,
-                          bool given) {
+static Status find_length(Binder *b, ValueId in, uint32_t output, uint32_t axis, int64_t initial) {
   Graph *g = b->g;
   SymInt before = value_dim(g, in, axis), after = value_dim(g, graph_output(g, output), axis);
   for (uint32_t i = 0; i < b->length_count; i++) {
@@ -290,7 +289,7 @@ static Status find_length(Binder *b, ValueId in, uint32_t output, uint32_t axis,
     if (known->after != after)
       return mismatch(b, in, output, "it grows by another amount than a state of the same length",
                       NULL);
-    if (known->initial != initial && given)
+    if (known->initial != initial)
       return mismatch(b, in, output, "its first length is not that of the states it grows with",
                       "give all of them first contents of one length");
     return STATUS_OK;
@@ -319,7 +318,7 @@ static Status bind_growing(Binder *b, ValueId in, uint32_t output, uint32_t axis
   SymInt dims[MAX_RANK];
   memcpy(dims, t.dims, t.rank * sizeof *dims);
   int64_t initial = array ? array->tensor.dims[axis] : sym_lower(&g->syms, dims[axis]);
-  TRY(find_length(b, in, output, axis, initial, true));
+  TRY(find_length(b, in, output, axis, initial));
   int64_t most = sym_upper(&g->syms, value_dim(g, graph_output(g, output), axis));
   dims[axis] = max_i64(most, sym_upper(&g->syms, dims[axis]));
   TypeId type = graph_tensor_type(g, (DType)t.dtype, t.rank, dims, ORDER_CONTIGUOUS);

@@ -1,4 +1,4 @@
-/* Shared by the parts of the decoder: program.c (file, segments), method.c (plans),
+/* Shared by the parts of the decoder: program.c (file, segments), program_method.c (plans),
  * program_values.c (values). */
 #ifndef ETC_PTE_PROGRAM_INTERNAL_H
 #define ETC_PTE_PROGRAM_INTERNAL_H

@@ -30,7 +30,7 @@ void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size);
 /* Room for one more element behind `count` of `size` bytes each in an array that was made by this
  * function alone (NULL: empty). It doubles, so that n calls move O(n) elements. */
 void *arena_push(Arena *arena, void *items, uint32_t count, size_t size);
-/* The element itself, too, which `count` counts then. */
+/* Appends the element, and increments count. */
 #define ARENA_PUSH(arena, items, count, ...)                                                       \
   ((items) = arena_push((arena), (items), (count), sizeof *(items)),                               \
    (items)[(count)++] = (__VA_ARGS__))

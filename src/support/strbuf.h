@@ -18,9 +18,8 @@ void strbuf_append_char(StrBuf *buf, char c);
 void strbuf_printf(StrBuf *buf, const char *format, ...) ETC_PRINTF(2, 3);
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) ETC_PRINTF(2, 0);
 /* The text with double quotes, backslashes, control and direction-changing characters and invalid
- * UTF-8 escaped
- * (\" \\ \n \r \t, all else \xNN a byte), without outer quotes. Safe to print on a terminal. Not
- * for JSON: see json_string. */
+ * UTF-8 escaped (\" \\ \n \r \t, all else \xNN a byte), without outer quotes. Safe to print on a
+ * terminal. Not for JSON: see json_string. */
 void strbuf_append_escaped(StrBuf *buf, StrView text);
 /* The exact inverse: takes \" \\ \n \r \t and \xNN back. False on any other escape; what was
  * appended till then stays. */

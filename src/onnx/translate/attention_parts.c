@@ -1,4 +1,4 @@
-/* Parts of the attention operators; see attention.h. */
+/* Parts of the attention operators; see attention_parts.h. */
 #include "onnx/translate/attention_parts.h"
 
 #include <math.h>

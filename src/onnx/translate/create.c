@@ -1,4 +1,4 @@
-/* Operators that make tensors: fills, ranges, identity matrices, one-hot, windows. What does not
+/* Operators that make tensors: fills, ranges, identity matrices, one-hot. What does not
  * depend on run-time values folds to a constant while it is built. */
 #include <math.h>
 

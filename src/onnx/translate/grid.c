@@ -1,4 +1,4 @@
-/* GridSample, AffineGrid, Col2Im: operators over positions in images. GridSample of images is one
+/* GridSample, AffineGrid: operators over positions in images. GridSample of images is one
  * kernel; of volumes it is spelt out: coordinates, neighbours and their weights, a gather each. */
 #include "onnx/express.h"
 

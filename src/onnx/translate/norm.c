@@ -92,9 +92,9 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
   return w ? ex_expand(im, ex_cast(im, w, dtype), dims, count) : 0;
 }
 
-/* With stash_type 1 mean and deviation are float32, as ONNX says: f16 is computed in it,
- * doubles tell them in it. The kernel computes f16 so as well, but gives both in the input's
- * type. */
+/* With stash_type 1 the mean and 1 / deviation are float32, as ONNX says. f16 is computed in
+ * float32 where they are wanted, as the kernel does, which would give them as f16; f64 stays f64,
+ * and these two results are cast. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
   Dims s = shape_of(im, x);
@@ -102,16 +102,16 @@ void translate_layer_norm(Import *im) {
   const SymInt *dims = s.d + axis;
   DType dtype = ex_dtype(im, x);
   bool stats = out_wanted(im, 1) || out_wanted(im, 2);
-  DType told = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
-        work = stats && dtype != DTYPE_F64 ? told : dtype;
+  DType stats_dtype = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
+        work = stats && dtype != DTYPE_F64 ? stats_dtype : dtype;
   x = ex_cast(im, x, work);
   scale = shaped_weight(im, scale, dims, count, work);
   bias = shaped_weight(im, bias, dims, count, work);
   ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_OPT(scale),
                     A_OPT(bias), A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
   out(im, 0, ex_cast(im, y, dtype));
-  out(im, 1, ex_cast(im, y + 1, told)); /* the mean */
-  out(im, 2, ex_cast(im, y + 2, told)); /* 1 / deviation */
+  out(im, 1, ex_cast(im, y + 1, stats_dtype)); /* the mean */
+  out(im, 2, ex_cast(im, y + 2, stats_dtype)); /* 1 / deviation */
 }
 
 void translate_rms_norm(Import *im) {

@@ -1,5 +1,5 @@
-/* LSTM, GRU, RNN: equations of the operator documents; what surrounds the steps is in recurrent.h.
- */
+/* LSTM, GRU, RNN: equations of the operator documents; what surrounds the steps is in
+ * recurrent_parts.h. */
 #include "onnx/translate/quantized.h"
 #include "onnx/translate/recurrent_parts.h"
 

@@ -1,4 +1,5 @@
-/* What recurrent operators read, and the parts that their steps are made of; see recurrent.h. */
+/* What recurrent operators read, and the parts that their steps are made of; see
+ * recurrent_parts.h. */
 #include "onnx/translate/recurrent_parts.h"
 
 #include <strings.h>

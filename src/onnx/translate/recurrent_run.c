@@ -1,4 +1,4 @@
-/* The steps of recurrent operators as a loop, or unrolled; see recurrent.h. */
+/* The steps of recurrent operators as a loop, or unrolled; see recurrent_parts.h. */
 #include "onnx/translate/recurrent_parts.h"
 
 typedef struct Steps {
