@@ -64,12 +64,6 @@ static bool read_reduction(XnnLowering *l, NodeId n, Reduction *r) {
   return xl_ok(l);
 }
 
-static XnnId with_dims(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank) {
-  XnnId out = xl_sym_temp(l, rank, dims);
-  xl_reshape(l, in, dims, rank, out);
-  return out;
-}
-
 /* x with the reduced dims together. */
 static XnnId together(XnnLowering *l, const Reduction *r) {
   XnnId in = xl_plain(l, r->x);
@@ -84,7 +78,7 @@ static XnnId together(XnnLowering *l, const Reduction *r) {
 }
 
 static XnnId as_image(XnnLowering *l, const Reduction *r) {
-  return with_dims(l, together(l, r), (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4);
+  return xl_reshaped(l, together(l, r), (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4);
 }
 
 /* The result from [outer, 1, 1, inner] or [outer, 1]. */
@@ -252,7 +246,7 @@ void lower_mean(XnnLowering *l, NodeId n) {
     return;
   if (r.inner == 1 && sym_is_const(r.reduced)) {
     SymInt dims[] = {r.outer, r.reduced};
-    XnnId rows = with_dims(l, together(l, &r), dims, 2);
+    XnnId rows = xl_reshaped(l, together(l, &r), dims, 2);
     finish(l, &r, xl_row_sums(l, rows, dims, mean ? 1.0 / (double)r.reduced : 1.0, 0));
     return;
   }
@@ -280,11 +274,11 @@ static XnnId column_maxima(XnnLowering *l, XnnId in, SymInt height) {
  * are made columns. */
 static XnnId columns(XnnLowering *l, const Reduction *r, XnnId in) {
   if (r->inner != 1)
-    return with_dims(l, in, (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4);
-  XnnId rows = with_dims(l, in, (SymInt[]){r->outer, r->reduced}, 2),
+    return xl_reshaped(l, in, (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4);
+  XnnId rows = xl_reshaped(l, in, (SymInt[]){r->outer, r->reduced}, 2),
         permuted = xl_sym_temp(l, 2, (SymInt[]){r->reduced, r->outer});
   xl_transpose(l, rows, (uint32_t[]){1, 0}, 2, permuted);
-  return with_dims(l, permuted, (SymInt[]){1, r->reduced, 1, r->outer}, 4);
+  return xl_reshaped(l, permuted, (SymInt[]){1, r->reduced, 1, r->outer}, 4);
 }
 
 /* Maxima as [outer, 1, 1, inner], or [1, 1, 1, outer]. */
@@ -450,8 +444,8 @@ void lower_log_softmax(XnnLowering *l, NodeId n) {
     return;
   }
   XnnId x = xl_plain(l, r.x),
-        image = with_dims(l, x, (SymInt[]){r.outer, r.reduced, 1, r.inner}, 4),
-        most = with_dims(l, maxima(l, &r, x), (SymInt[]){r.outer, 1, 1, r.inner}, 4),
+        image = xl_reshaped(l, x, (SymInt[]){r.outer, r.reduced, 1, r.inner}, 4),
+        most = xl_reshaped(l, maxima(l, &r, x), (SymInt[]){r.outer, 1, 1, r.inner}, 4),
         shifted = xl_temp_like(l, image), powers = xl_temp_like(l, image),
         y = xl_temp_like(l, image);
   xl_binary(l, XNN_SUBTRACT, image, most, shifted);

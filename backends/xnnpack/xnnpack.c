@@ -25,13 +25,13 @@ typedef struct Partitioner {
   BackendContext *c;
   Graph *g;
   XnnLowering l;
-  bool *delegated;       /* by NodeId */
-  uint32_t *change;      /* by NodeId: number of its partition, or of the last one before it */
-  SymInt *guard;         /* by NodeId, of those that are delegated: see xl_guard */
-  bool guarded;          /* some have one */
-  double *spent, *saved; /* by partition: see estimate.h */
-  uint32_t rounds;       /* how often all partitions were tried */
-  uint32_t divisions;    /* how often one was divided at repeats to try it */
+  bool *delegated;        /* by NodeId */
+  uint32_t *partition_of; /* by NodeId: number of its partition, or of the last one before it */
+  SymInt *guard;          /* by NodeId, of those that are delegated: see xl_guard */
+  bool guarded;           /* some have one */
+  double *spent, *saved;  /* by partition: see estimate.h */
+  uint32_t rounds;        /* how often all partitions were tried */
+  uint32_t divisions;     /* how often one was divided at repeats to try it */
 } Partitioner;
 
 /* --- which nodes --- */
@@ -92,8 +92,8 @@ static void find_guards(Partitioner *p) {
 /* Numbers node n behind one that it depends on. */
 static void number_behind(Partitioner *p, NodeId n, NodeId def) {
   bool together = p->delegated[def] && p->guard[def] == p->guard[n];
-  uint32_t least = p->change[def] + (p->delegated[n] && !together);
-  p->change[n] = least > p->change[n] ? least : p->change[n];
+  uint32_t least = p->partition_of[def] + (p->delegated[n] && !together);
+  p->partition_of[n] = least > p->partition_of[n] ? least : p->partition_of[n];
 }
 
 /* Numbers all nodes. A marker of control flow begins anew: partitions do not reach over it. */
@@ -104,7 +104,7 @@ static void number_nodes(Partitioner *p) {
   for (FOR_NODES(g, n)) {
     if (op_has_trait(g->nodes[n].op, OP_CONTROL))
       base = most;
-    p->change[n] = base + (p->delegated[n] ? 1 : 0);
+    p->partition_of[n] = base + (p->delegated[n] ? 1 : 0);
     FOR_OPERANDS(g, n, v, {
       NodeId def = v ? value_def(g, v) : 0;
       if (def && !is_weight(g, def))
@@ -113,7 +113,7 @@ static void number_nodes(Partitioner *p) {
     size_sources_of(&sizes, n);
     for (uint32_t i = 0; i < sizes.count; i++)
       number_behind(p, n, sizes.found[i]);
-    most = p->change[n] > most ? p->change[n] : most;
+    most = p->partition_of[n] > most ? p->partition_of[n] : most;
   }
 }
 
@@ -121,7 +121,7 @@ static void number_nodes(Partitioner *p) {
 static uint32_t last_partition(const Partitioner *p) {
   uint32_t last = 0;
   for (FOR_NODES(p->g, n))
-    last = p->change[n] > last ? p->change[n] : last;
+    last = p->partition_of[n] > last ? p->partition_of[n] : last;
   return last;
 }
 
@@ -133,17 +133,19 @@ static void divide_by_guards(Partitioner *p) {
       *next = ARENA_ARRAY(p->c->scratch, NodeId, g->node_count); /* first node of the next guard */
   uint32_t *number = ARENA_ARRAY(p->c->scratch, uint32_t, g->node_count); /* by first node */
   for (FOR_NODES(g, n)) {
-    NodeId *of = &first[p->change[n]];
+    NodeId *of = &first[p->partition_of[n]];
     while (*of && p->guard[*of] != p->guard[n])
       of = &next[*of];
     if (!p->delegated[n])
       continue;
-    if (!*of)
-      number[ *of = n] = ++count;
+    if (!*of) {
+      *of = n;
+      number[n] = ++count;
+    }
     number[n] = number[*of];
   }
   for (FOR_NODES(g, n))
-    p->change[n] = number[n];
+    p->partition_of[n] = number[n];
 }
 
 /* Leaves partitions out that would only move elements, which passes that come later may do away
@@ -153,9 +155,9 @@ static bool drop_copies(Partitioner *p) {
   bool *worth = ARENA_ARRAY(p->c->scratch, bool, (size_t)last_partition(p) + 1), dropped = false;
   for (FOR_NODES(g, n))
     if (p->delegated[n] && xl_work(g->nodes[n].op) > XNN_WORK_ORDER)
-      worth[p->change[n]] = true;
+      worth[p->partition_of[n]] = true;
   for (FOR_NODES(g, n)) {
-    if (!p->delegated[n] || worth[p->change[n]])
+    if (!p->delegated[n] || worth[p->partition_of[n]])
       continue;
     p->delegated[n] = false;
     p->c->refusals[n] = xl_refusal(XNN_RULE_ONLY_COPIES);
@@ -166,11 +168,11 @@ static bool drop_copies(Partitioner *p) {
 
 /* Leaves partitions out that are not worth the call. Returns whether there were any. Each time may
  * set others free that are small: rounds must not grow with the graph. */
-static bool drop_dear(Partitioner *p) {
+static bool drop_unprofitable(Partitioner *p) {
   Graph *g = p->g;
   bool dropped = false;
   for (FOR_NODES(g, n)) {
-    double spent = p->spent[p->change[n]], saved = p->saved[p->change[n]];
+    double spent = p->spent[p->partition_of[n]], saved = p->saved[p->partition_of[n]];
     if (!p->delegated[n] || saved * XNN_DOUBT >= spent || p->rounds > MAX_ROUNDS)
       continue;
     xl_refuse(&p->l, XNN_RULE_NO_GAIN, R_INT("spent", llround(spent)),
@@ -187,15 +189,15 @@ static bool drop_small(Partitioner *p) {
   Graph *g = p->g;
   uint64_t least = 0;
   if (!text_parse_u64(p->c->settings[SET_MIN_OPS], &least))
-    return !p->c->whole && drop_dear(p);
+    return !p->c->whole && drop_unprofitable(p);
   uint32_t *nodes = ARENA_ARRAY(p->c->scratch, uint32_t, (size_t)last_partition(p) + 1);
   bool dropped = false;
   for (FOR_NODES(g, n))
-    nodes[p->change[n]] += p->delegated[n];
+    nodes[p->partition_of[n]] += p->delegated[n];
   for (FOR_NODES(g, n)) {
-    if (!p->delegated[n] || nodes[p->change[n]] >= least)
+    if (!p->delegated[n] || nodes[p->partition_of[n]] >= least)
       continue;
-    xl_refuse(&p->l, XNN_RULE_SETTING_MIN_OPS, R_INT("nodes", nodes[p->change[n]]),
+    xl_refuse(&p->l, XNN_RULE_SETTING_MIN_OPS, R_INT("nodes", nodes[p->partition_of[n]]),
               R_INT("min-ops", (int64_t)least));
     leave_out(p, n);
     dropped = true;
@@ -361,13 +363,13 @@ static PartitionList list_partitions(const Partitioner *p) {
   list.first = ARENA_ARRAY(a, uint32_t, list.last + 2);
   for (FOR_NODES(g, n))
     if (p->delegated[n])
-      list.first[p->change[n] + 1]++;
+      list.first[p->partition_of[n] + 1]++;
   for (uint32_t i = 1; i < list.last + 2; i++)
     list.first[i] += list.first[i - 1];
   uint32_t *at = ARENA_ARRAY(a, uint32_t, list.last + 1);
   for (FOR_NODES(g, n))
     if (p->delegated[n])
-      list.nodes[list.first[p->change[n]] + at[p->change[n]]++] = n;
+      list.nodes[list.first[p->partition_of[n]] + at[p->partition_of[n]]++] = n;
   return list;
 }
 
@@ -377,7 +379,7 @@ static Partition partition_of(const Partitioner *p, const PartitionList *list, u
                     .node_count = list->first[number + 1] - list->first[number],
                     .outputs = list->outputs};
   for (uint32_t k = 0; k < part.node_count; k++)
-    collect_outputs(p->g, p->change, p->delegated, part.nodes[k], list->outputs,
+    collect_outputs(p->g, p->partition_of, p->delegated, part.nodes[k], list->outputs,
                     &part.output_count);
   return part;
 }
@@ -410,7 +412,7 @@ static bool try_partitions(Partitioner *p) {
 static void number_parts(const Partitioner *p, const Partition *whole, const uint32_t *part,
                          uint32_t number, uint32_t last) {
   for (uint32_t k = 0; k < whole->node_count; k++)
-    p->change[whole->nodes[k]] = part[k] ? last + part[k] : number;
+    p->partition_of[whole->nodes[k]] = part[k] ? last + part[k] : number;
 }
 
 /* What the calls of the parts cost; infinite where XNNPACK cannot hold one, or min-ops is more. */
@@ -441,7 +443,7 @@ static bool is_worth_calls(const Partitioner *p, double spent, uint64_t saved) {
 /* Divides a partition at those of its repeats that pay; false when none does. */
 static bool divide_partition(Partitioner *p, const Partition *whole, Repeat *repeats,
                              uint32_t repeat_count) {
-  uint32_t number = p->change[whole->nodes[0]], last = last_partition(p), kept = 0;
+  uint32_t number = p->partition_of[whole->nodes[0]], last = last_partition(p), kept = 0;
   double spent = p->spent[number];
   uint32_t *best = ARENA_ARRAY(p->c->scratch, uint32_t, whole->node_count),
            *part = ARENA_ARRAY(p->c->scratch, uint32_t, whole->node_count);
@@ -468,7 +470,7 @@ static bool divide_repeats(Partitioner *p) {
   Arena *a = p->c->scratch;
   uint32_t *partitions = ARENA_ARRAY(a, uint32_t, p->g->node_count);
   for (FOR_NODES(p->g, n))
-    partitions[n] = p->delegated[n] ? p->change[n] : 0;
+    partitions[n] = p->delegated[n] ? p->partition_of[n] : 0;
   const Repeat *found;
   uint64_t least = XNN_LEAST_REPEATED;
   (void)text_parse_u64(p->c->settings[SET_MIN_SHARED], &least);
@@ -500,7 +502,7 @@ static XnnCpu chosen_cpu(const BackendContext *c) {
 static Status partition(BackendContext *c, Graph *g) {
   Partitioner p = {.c = c, .g = g};
   p.delegated = ARENA_ARRAY(c->scratch, bool, g->node_count);
-  p.change = ARENA_ARRAY(c->scratch, uint32_t, g->node_count);
+  p.partition_of = ARENA_ARRAY(c->scratch, uint32_t, g->node_count);
   p.guard = ARENA_ARRAY(c->scratch, SymInt, g->node_count);
   xl_init(&p.l, g, chosen_cpu(c), c->scratch);
   try_nodes(&p);
@@ -513,7 +515,7 @@ static Status partition(BackendContext *c, Graph *g) {
   if (divide_repeats(&p))
     (void)try_partitions(&p);
   for (FOR_NODES(g, n)) {
-    uint32_t tag = g->nodes[n].tag = p.delegated[n] ? p.change[n] : 0;
+    uint32_t tag = g->nodes[n].tag = p.delegated[n] ? p.partition_of[n] : 0;
     if (tag)
       c->costs[tag] = (PartitionCost){p.spent[tag], p.saved[tag]};
   }

@@ -8,12 +8,12 @@
 
 #include "support/text.h"
 
-typedef struct NpyHeader {
+typedef struct ParsedHeader {
   StrView descr;
   bool fortran, have_descr, have_order, have_shape;
   uint32_t rank;
   int64_t dims[MAX_RANK];
-} NpyHeader;
+} ParsedHeader;
 
 typedef struct Cursor {
   const char *at, *end;
@@ -52,7 +52,7 @@ static bool take_string(Cursor *c, StrView *out) {
   return take(c, quote);
 }
 
-static bool take_shape(Cursor *c, NpyHeader *h) {
+static bool take_shape(Cursor *c, ParsedHeader *h) {
   if (!take(c, '('))
     return false;
   while (!take(c, ')')) {
@@ -71,7 +71,7 @@ static bool take_shape(Cursor *c, NpyHeader *h) {
   return true;
 }
 
-static bool take_field(Cursor *c, NpyHeader *h) {
+static bool take_field(Cursor *c, ParsedHeader *h) {
   StrView key;
   if (!take_string(c, &key) || !take(c, ':'))
     return false;
@@ -91,9 +91,9 @@ static bool take_field(Cursor *c, NpyHeader *h) {
   return false;
 }
 
-static bool parse_header(StrView text, NpyHeader *h) {
+static bool parse_header(StrView text, ParsedHeader *h) {
   Cursor c = {text.data, text.data + text.size};
-  *h = (NpyHeader){0};
+  *h = (ParsedHeader){0};
   if (!take(&c, '{'))
     return false;
   while (!take(&c, '}')) {
@@ -162,7 +162,7 @@ static Status not_an_array(const uint8_t *bytes, uint64_t size, DiagSink *sink, 
   return diag_end(d);
 }
 
-static Status no_tensor_type(const NpyHeader *h, DiagSink *sink, const char *path) {
+static Status no_tensor_type(const ParsedHeader *h, DiagSink *sink, const char *path) {
   Diag *d = diag_begin(sink, DIAG_NPY_FORMAT, diag_file(path));
   diag_message(d, "a tensor cannot have numpy's element type '" SV_FMT "'",
                (int)min_i64((int64_t)h->descr.size, 40), h->descr.data);
@@ -181,7 +181,7 @@ uint64_t npy_data_at(const uint8_t *preamble) {
 
 /* Finds the header and parses it. */
 static Status parse_file(const uint8_t *bytes, uint64_t size, DiagSink *sink, const char *path,
-                         NpyHeader *h, uint64_t *data_at) {
+                         ParsedHeader *h, uint64_t *data_at) {
   if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
     return not_an_array(bytes, size, sink, path);
   if (bytes[6] < 1 || bytes[6] > 3)
@@ -202,7 +202,7 @@ static Status parse_file(const uint8_t *bytes, uint64_t size, DiagSink *sink, co
 
 Status npy_read_head(const uint8_t *bytes, uint64_t size, DType expected, const char *path,
                      DiagSink *sink, NpyHead *head) {
-  NpyHeader h;
+  ParsedHeader h;
   *head = (NpyHead){0};
   TRY(parse_file(bytes, size, sink, path, &h, &head->data_at));
   if (!type_of(h.descr, expected, &head->dtype, &head->big_endian))
@@ -223,13 +223,15 @@ Status npy_read_head(const uint8_t *bytes, uint64_t size, DType expected, const 
   return STATUS_OK;
 }
 
-/* Reverses the bytes of each of count elements. */
-static void swap_bytes(uint8_t *data, uint64_t count, unsigned size) {
-  for (uint64_t i = 0; i < count; i++)
+void npy_swap_bytes(Tensor *t) {
+  unsigned size =
+      t->dtype == DTYPE_C64 ? 4 : dtype_size(t->dtype); /* of a part of a complex number */
+  uint8_t *data = t->data;
+  for (uint64_t at = 0; at + size <= t->capacity; at += size)
     for (unsigned k = 0; k < size / 2; k++) {
-      uint8_t byte = data[i * size + k];
-      data[i * size + k] = data[i * size + size - 1 - k];
-      data[i * size + size - 1 - k] = byte;
+      uint8_t byte = data[at + k];
+      data[at + k] = data[at + size - 1 - k];
+      data[at + size - 1 - k] = byte;
     }
 }
 
@@ -271,9 +273,8 @@ static void load_data(NpyArray *a, Arena *arena, const uint8_t *data, bool fortr
     reorder(t, data, t->data);
   else
     memcpy(t->data, data, (size_t)t->capacity);
-  unsigned part = t->dtype == DTYPE_C64 ? 4 : dtype_size(t->dtype);
   if (big_endian)
-    swap_bytes(t->data, t->capacity / part, part);
+    npy_swap_bytes(t);
 }
 
 static Status read_mapped(NpyArray *a, Arena *arena, DiagSink *sink, const char *path,

@@ -39,6 +39,8 @@ Status npy_read_head(const uint8_t *bytes, uint64_t size, DType expected, const 
  * file's. */
 Status npy_read(NpyArray *array, Arena *arena, DiagSink *sink, const char *path, DType expected);
 void npy_close(NpyArray *array);
+/* From big-endian to little-endian numbers: reverses the bytes of each. */
+void npy_swap_bytes(Tensor *t);
 
 /* Writes t as version 1 to path, which appears when whole. Errors (reported): those of AtomicFile.
  */

@@ -125,8 +125,9 @@ static Status parse_float(Parser *p, double *out) {
 /* A Scalar: a float when it is written as one. */
 static Status parse_scalar(Parser *p, ArgIn *out) {
   Lexer *l = &p->lex;
-  if (lexer_accept_word(l, "true") || lexer_accept_word(l, "false")) {
-    *out = A_BOOL(l->at[-2] == 'u');
+  bool is_true = lexer_accept_word(l, "true");
+  if (is_true || lexer_accept_word(l, "false")) {
+    *out = A_BOOL(is_true);
     return STATUS_OK;
   }
   StrView text = lexer_element(l);
@@ -205,18 +206,11 @@ static Status parse_single(Parser *p, const SchemaArg *s, ArgIn *out) {
   return lexer_expected(l, "a value, as in %3");
 }
 
-/* Room for one more element of a list in scratch. */
-static void *list_grow(Parser *p, void *items, uint32_t count, size_t size) {
-  if (count & (count - 1)) /* full only when a power of two */
-    return items;
-  return arena_grow(&p->scratch, items, count * size, (count ? 2 * (size_t)count : 1) * size);
-}
-
 static Status parse_value_list(Parser *p, const SchemaArg *s, ArgIn *out) {
   ValueId *values = NULL;
   uint32_t count = 0;
   do {
-    values = list_grow(p, values, count, sizeof *values);
+    values = arena_push(&p->scratch, values, count, sizeof *values);
     values[count] = 0;
     if (!s->element_optional || !lexer_accept_word(&p->lex, "none"))
       TRY(parse_value(p, &values[count]));
@@ -230,7 +224,7 @@ static Status parse_int_list(Parser *p, ArgIn *out) {
   SymInt *ints = NULL;
   uint32_t count = 0;
   do {
-    ints = list_grow(p, ints, count, sizeof *ints);
+    ints = arena_push(&p->scratch, ints, count, sizeof *ints);
     TRY(parse_sym(p, &ints[count++]));
   } while (lexer_accept(&p->lex, ","));
   *out = A_INTS(ints, count);
@@ -241,7 +235,7 @@ static Status parse_float_list(Parser *p, ArgIn *out) {
   double *floats = NULL;
   uint32_t count = 0;
   do {
-    floats = list_grow(p, floats, count, sizeof *floats);
+    floats = arena_push(&p->scratch, floats, count, sizeof *floats);
     TRY(parse_float(p, &floats[count++]));
   } while (lexer_accept(&p->lex, ","));
   *out = A_FLOATS(floats, count);
@@ -252,7 +246,7 @@ static Status parse_bool_list(Parser *p, ArgIn *out) {
   bool *bools = NULL;
   uint32_t count = 0;
   do {
-    bools = list_grow(p, bools, count, sizeof *bools);
+    bools = arena_push(&p->scratch, bools, count, sizeof *bools);
     TRY(parse_bool(p, &bools[count++]));
   } while (lexer_accept(&p->lex, ","));
   *out = (ArgIn){.kind = ARG_BOOLS, .count = count, .bools = bools};

@@ -159,9 +159,8 @@ static Role role_of(const struct Derive *d, StrView name) {
 }
 
 static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *value) {
-  const Onnx__TypeProto *type = value->type;
-  bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-  return tensor ? type->tensor_type->shape : NULL;
+  const Onnx__TypeProto__Tensor *type = onnx_tensor_type(value);
+  return type ? type->shape : NULL;
 }
 
 /* --- sizes --- */

@@ -29,12 +29,9 @@ typedef struct Reader {
 } Reader;
 
 /* Keeps what the recipe says; it is set when all of it is known. */
-static EtcStatus add_entry(Reader *r, StrView key, StrView value) {
-  r->entries = arena_grow(&r->s->arena, r->entries, r->entry_count * sizeof *r->entries,
-                          (r->entry_count + 1) * sizeof *r->entries);
-  r->entries[r->entry_count++] =
-      (Entry){.method = r->method, .key = key, .value = value, .at = yaml_place(r->yaml)};
-  return ETC_OK;
+static void add_entry(Reader *r, StrView key, StrView value) {
+  ARENA_PUSH(&r->s->arena, r->entries, r->entry_count,
+             (Entry){.method = r->method, .key = key, .value = value, .at = yaml_place(r->yaml)});
 }
 
 /* A list of values, each as if the option were given once more. */
@@ -43,7 +40,7 @@ static EtcStatus read_list(Reader *r, StrView key) {
   while (yaml_more(r->yaml, &status)) {
     StrView value = {0};
     TRY(yaml_scalar(r->yaml, "a value", &value));
-    status = add_entry(r, key, value);
+    add_entry(r, key, value);
   }
   return status;
 }
@@ -164,8 +161,8 @@ static EtcStatus read_pair_value(Reader *r, StrView key, StrView name, StrView *
 /* NAME: VALUE pairs, each as NAME=VALUE; IN:OUT for states, NAME:SETTINGS for backends, NAME@STAGE
  * for passes. */
 static EtcStatus read_pairs(Reader *r, StrView key) {
-  bool backend = has_settings(key);
-  bool colon = backend || sv_eq(key, SV("state"));
+  bool settings = has_settings(key);
+  bool colon = settings || sv_eq(key, SV("state"));
   const char *between = colon ? ":" : sv_eq(key, SV("pass")) ? "@" : "=";
   EtcStatus status = ETC_OK;
   while (yaml_more(r->yaml, &status)) {
@@ -174,8 +171,8 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
     TRY(yaml_next(r->yaml));
     TRY(read_pair_value(r, key, name, &value));
     const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),
-                                    backend && !value.size ? "" : between, SV_ARG(value));
-    status = add_entry(r, key, sv_from(text));
+                                    settings && !value.size ? "" : between, SV_ARG(value));
+    add_entry(r, key, sv_from(text));
   }
   return status;
 }
@@ -241,7 +238,8 @@ static EtcStatus read_value(Reader *r, StrView key) {
   if (r->yaml->event.type == YAML_MAPPING_START_EVENT)
     return read_pairs(r, key);
   TRY(yaml_scalar(r->yaml, "a value", &value));
-  return add_entry(r, key, value);
+  add_entry(r, key, value);
+  return ETC_OK;
 }
 
 static EtcStatus read_mapping(Reader *r) {

@@ -167,9 +167,8 @@ static bool has_dimension(const Onnx__GraphProto *graph, StrView name) {
     if (sv_starts_with(name, input_name) && name.size > input_name.size &&
         name.data[input_name.size] == ':')
       return true;
-    const Onnx__TypeProto *type = input->type;
-    bool is_tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    const Onnx__TensorShapeProto *shape = is_tensor ? type->tensor_type->shape : NULL;
+    const Onnx__TypeProto__Tensor *type = onnx_tensor_type(input);
+    const Onnx__TensorShapeProto *shape = type ? type->shape : NULL;
     for (size_t d = 0; shape && d < shape->n_dim; d++)
       if (name.size && sv_eq(onnx_dim_param(shape->dim[d]), name))
         return true;

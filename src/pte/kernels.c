@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "pte/inspect_internal.h"
+#include "support/text.h"
 
 /* --- sets of pairs --- */
 
@@ -34,16 +35,10 @@ static void pair_add(PairSet *s, StrView first, StrView second) {
   strbuf_release(&key);
 }
 
-static int compare_texts(StrView a, StrView b) {
-  size_t shorter = a.size < b.size ? a.size : b.size;
-  int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-  return order ? order : a.size < b.size ? -1 : a.size > b.size;
-}
-
 static int compare_pairs(const void *a, const void *b) {
   const Pair *x = a, *y = b;
-  int order = compare_texts(x->first, y->first);
-  return order ? order : compare_texts(x->second, y->second);
+  int order = text_compare(x->first, y->first);
+  return order ? order : text_compare(x->second, y->second);
 }
 
 static void pair_sort(PairSet *s) {
@@ -56,7 +51,7 @@ static uint32_t pair_find(const PairSet *s, StrView text) {
   uint32_t begin = 0, end = s->count;
   while (begin < end) {
     uint32_t middle = begin + (end - begin) / 2;
-    if (compare_texts(s->pairs[middle].first, text) < 0)
+    if (text_compare(s->pairs[middle].first, text) < 0)
       begin = middle + 1;
     else
       end = middle;

@@ -1,6 +1,7 @@
 /* See archive.h. Directories are read from the mapping; data by pread into a buffer, so that a
  * large file does not stay in memory. */
 #include "quant/archive.h"
+#include "support/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -184,9 +185,8 @@ static int by_position(const void *a, const void *b) {
 }
 
 static int by_name(const void *a, const void *b) {
-  StrView x = (*(const ArchiveEntry *const *)a)->name, y = (*(const ArchiveEntry *const *)b)->name;
-  int order = memcmp(x.data, y.data, x.size < y.size ? x.size : y.size);
-  return order ? order : ORDER(x.size, y.size);
+  return text_compare((*(const ArchiveEntry *const *)a)->name,
+                      (*(const ArchiveEntry *const *)b)->name);
 }
 
 /* No two entries share bytes of the file, or a name. */

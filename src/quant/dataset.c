@@ -428,17 +428,6 @@ static Status check_values(const DataSet *s, uint32_t i, uint64_t number, const 
   return diag_end(d);
 }
 
-static void swap_bytes(Tensor *t) {
-  unsigned size = t->dtype == DTYPE_C64 ? 4 : dtype_size(t->dtype);
-  uint8_t *data = t->data;
-  for (uint64_t at = 0; at + size <= t->capacity; at += size)
-    for (unsigned k = 0; k < size / 2; k++) {
-      uint8_t byte = data[at + k];
-      data[at + k] = data[at + size - 1 - k];
-      data[at + size - 1 - k] = byte;
-    }
-}
-
 static void widen(const Tensor *from, DType dtype, Arena *arena, Tensor *to) {
   *to = *from;
   to->dtype = dtype;
@@ -462,7 +451,7 @@ static Status read_sample(DataSet *s, uint32_t i, uint64_t number, Arena *arena,
     r->sample.data = r->repeated ? t.data : NULL;
     r->next = number + 1;
     if (r->head.big_endian)
-      swap_bytes(&t);
+      npy_swap_bytes(&t);
     TRY(check_values(s, i, number, &t));
   }
   if (t.dtype != want)
