@@ -557,6 +557,7 @@ static const BackendSetting settings[] = {
 static const char *const wanted_passes[] = {"recover_dynamic",
                                             "move_quantized",
                                             "unify_channels",
+                                            "hoist_products",
                                             "guard_softmax",
                                             "recover_group_norm",
                                             "recover_channel_windows",
