@@ -297,11 +297,12 @@ FORMS = {"opset10": Scheme(channels=False, opset=10, act=U8), "opset13": Scheme(
 OUTSIDE = {"Softmax", "AveragePool"}  # kinds of ops without integers there
 
 
-# Kinds of nodes on floats: XNNPACK's product of two activations has no zero point for the second.
-FLOATS = {"MatMul-batch": {"BatchMatrixMultiply", "StaticReshape"}, "attention": {"Softmax", "BatchMatrixMultiply"}}
-# A bias that is not in steps of the product is rounded to them; XNNPACK's slopes have 8 bits; it resizes before it changes
-# the quantization; behind a softmax of floats one code of another rounding goes on.
-NEAR = {"LeakyRelu": (1, 0.15), "Resize-linear": (1, 0.35), "attention": (2, 0.1)}
+# Kinds of nodes on floats: XNNPACK's product of two activations has no zero point for the second; of a leaky ReLU between conversions it
+# makes a table, which is exact.
+FLOATS = {"MatMul-batch": {"BatchMatrixMultiply", "StaticReshape"}, "attention": {"Softmax", "BatchMatrixMultiply"}, "LeakyRelu": {"LeakyReLU"}}
+# A bias that is not in steps of the product is rounded to them; XNNPACK resizes before it changes the quantization; behind a softmax of
+# floats one code of another rounding goes on.
+NEAR = {"LeakyRelu": (0, 0), "Resize-linear": (1, 0.35), "attention": (2, 0.1)}
 NEAR_BIAS = (1, 1e-2)
 CONVERSIONS = 7  # in, out, and around the sum
 

@@ -37,11 +37,12 @@ void translate_qlinear_leaky_relu(Import *im) {
   out_quantized(im, build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(alpha)), 3, 0);
 }
 
-/* ONNX Runtime multiplies by a whole number instead of dividing by the scale, by 254 for the usual
- * float nearest to 1 / 255 (QLinearSoftmax::Compute rounds the inverse down). */
-static ValueId inverse_of_whole(Import *im, ValueId scale) {
-  ValueId one = ex_number(im, scale, 1);
-  return ex_div(im, one, ex_unary(im, OP_FLOOR, ex_div(im, one, scale)));
+/* ONNX Runtime multiplies by an integer instead of dividing by the scale, by 254 for the usual
+ * float nearest to 1 / 255 (QLinearSoftmax::Compute rounds the inverse down). Times y here, so that
+ * the codes have the scale of the model. */
+static ValueId with_inverse_rounded(Import *im, ValueId y, ValueId scale) {
+  ValueId inverse = ex_unary(im, OP_FLOOR, ex_div(im, ex_number(im, scale, 1), scale));
+  return ex_mul(im, y, ex_mul(im, scale, inverse));
 }
 
 /* Of one axis, or (before opset 13) of all dims from it on. */
@@ -51,8 +52,8 @@ void translate_qlinear_softmax(Import *im) {
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
   bool one_axis = attr_int_required(im, "opset") >= 13;
   ValueId y = one_axis ? ex_softmax(im, x, axis) : ex_softmax(im, ex_rows(im, x, axis), 1);
-  ValueId scale = inverse_of_whole(im, in_required(im, 3)), model = in_required(im, 0);
-  out(im, 0, quantized_from(im, ex_view_as(im, y, s), scale, in(im, 4), ex_dtype(im, model)));
+  y = with_inverse_rounded(im, ex_view_as(im, y, s), in_required(im, 3));
+  out_quantized(im, y, 3, 0);
 }
 
 void translate_qlinear_concat(Import *im) {
