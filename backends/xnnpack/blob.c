@@ -2,7 +2,7 @@
  * serialization/schema.fbs. Constants are named data of the program: the delegate gives back the
  * memory of its own segment after loading, and XNNPACK keeps pointers to constants. The region that
  * the format has for constants holds a text instead, which nothing refers to: a line for each
- * transpose, the number of a DelegateMove and the name of a node. */
+ * transpose, the number of a TransposeReason and the name of a node. */
 #include "backends/xnnpack/blob.h"
 
 #include <xxhash.h>

@@ -49,7 +49,7 @@ static bool find_levels(Cut *c) {
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t a = c->first[c->queue[i]]; a; a = c->arcs[a - 1].next, c->work++) {
       const CutArc *arc = &c->arcs[a - 1];
-      if (!arc->left || c->level[arc->to])
+      if (!arc->residual || c->level[arc->to])
         continue;
       c->level[arc->to] = c->level[c->queue[i]] + 1;
       c->queue[count++] = arc->to;
@@ -63,13 +63,13 @@ static uint32_t fill(Cut *c, uint32_t length) {
   uint64_t least = UINT64_MAX;
   uint32_t keep = 0;
   for (uint32_t i = length; i-- > 0;)
-    if (c->arcs[c->queue[i]].left <= least) {
-      least = c->arcs[c->queue[i]].left;
+    if (c->arcs[c->queue[i]].residual <= least) {
+      least = c->arcs[c->queue[i]].residual;
       keep = i;
     }
   for (uint32_t i = 0; i < length; i++) {
-    c->arcs[c->queue[i]].left -= least;
-    c->arcs[c->queue[i] ^ 1].left += least;
+    c->arcs[c->queue[i]].residual -= least;
+    c->arcs[c->queue[i] ^ 1].residual += least;
   }
   return keep;
 }
@@ -89,7 +89,7 @@ static bool fill_paths(Cut *c) {
         return true;
       v = c->arcs[c->queue[--length] ^ 1].to;
       c->at[v] = c->arcs[c->at[v] - 1].next;
-    } else if (c->arcs[a - 1].left && c->level[c->arcs[a - 1].to] == c->level[v] + 1) {
+    } else if (c->arcs[a - 1].residual && c->level[c->arcs[a - 1].to] == c->level[v] + 1) {
       c->queue[length++] = a - 1;
       v = c->arcs[a - 1].to;
     } else {
@@ -107,7 +107,7 @@ static void find_sides(Cut *c) {
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t a = c->first[c->queue[i]]; a; a = c->arcs[a - 1].next) {
       uint32_t from = c->arcs[a - 1].to;
-      if (!c->arcs[(a - 1) ^ 1].left || c->second[from])
+      if (!c->arcs[(a - 1) ^ 1].residual || c->second[from])
         continue;
       c->second[from] = true;
       c->queue[count++] = from;

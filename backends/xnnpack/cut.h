@@ -10,7 +10,7 @@ enum { CUT_FIRST, CUT_SECOND, CUT_FREE }; /* the two ends, and the first of the 
 
 typedef struct CutArc {
   uint32_t to, next; /* 1 + the next arc of the same vertex; 0: none */
-  uint64_t left;
+  uint64_t residual; /* capacity */
 } CutArc;
 
 typedef struct Cut {

@@ -64,10 +64,11 @@ static ValueId data_value(Graph *g, const XnnData *data) {
 
 /* The transposes that are left, in the order of the nodes. */
 static DelegateTranspose *transposes_of(const XnnLowering *l, Arena *arena, uint32_t *count) {
-  const XnnTurn **made = ARENA_ARRAY(arena, const XnnTurn *, (size_t)l->x.value_count + 1);
-  DelegateTranspose *items = ARENA_ARRAY(arena, DelegateTranspose, (size_t)l->turn_count + 1);
-  for (uint32_t i = 0; i < l->turn_count; i++)
-    made[l->turns[i].out] = &l->turns[i];
+  const XnnTranspose **made =
+      ARENA_ARRAY(arena, const XnnTranspose *, (size_t)l->x.value_count + 1);
+  DelegateTranspose *items = ARENA_ARRAY(arena, DelegateTranspose, (size_t)l->transpose_count + 1);
+  for (uint32_t i = 0; i < l->transpose_count; i++)
+    made[l->transposes[i].out] = &l->transposes[i];
   for (uint32_t i = 0; i < l->x.node_count; i++) {
     const XnnNode *node = &l->x.nodes[i];
     if (node->kind != XNN_STATIC_TRANSPOSE)

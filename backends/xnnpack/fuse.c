@@ -58,9 +58,9 @@ static void emit_conversion(Fuse *f, XnnId in, XnnId out) {
 /* A value that has no floats yet gets them. */
 void xf_make_floats(Fuse *f, XnnId v) {
   v = f->alias[v];
-  if (f->codes[v] == XNN_NONE || f->made[v])
+  if (f->codes[v] == XNN_NONE || f->has_floats[v])
     return;
-  f->made[v] = true;
+  f->has_floats[v] = true;
   emit_conversion(f, f->codes[v], v);
 }
 
@@ -196,30 +196,30 @@ static Fuse fuse_begin(XnnLowering *l) {
             .wanted = ARENA_ARRAY(l->arena, XnnId, most),
             .codes = ARENA_ARRAY(l->arena, XnnId, most),
             .alias = ARENA_ARRAY(l->arena, XnnId, most),
-            .tokens = ARENA_ARRAY(l->arena, XnnId, most),
-            .rows = ARENA_ARRAY(l->arena, XnnId, most),
-            .images = ARENA_ARRAY(l->arena, XnnId, most),
+            .row_codes = ARENA_ARRAY(l->arena, XnnId, most),
+            .image_row_codes = ARENA_ARRAY(l->arena, XnnId, most),
+            .image_codes = ARENA_ARRAY(l->arena, XnnId, most),
             .sums = ARENA_ARRAY(l->arena, XnnId, most),
             .floats_by_block = ARENA_ARRAY(l->arena, XnnId, most),
-            .tokens_by_block = ARENA_ARRAY(l->arena, XnnId, most),
-            .base = ARENA_ARRAY(l->arena, XnnId, most),
+            .row_codes_by_block = ARENA_ARRAY(l->arena, XnnId, most),
+            .reshaped_from = ARENA_ARRAY(l->arena, XnnId, most),
             .unsigned_codes = ARENA_ARRAY(l->arena, XnnId, most),
             .dynamic = ARENA_ARRAY(l->arena, uint8_t, most),
             .uses = ARENA_ARRAY(l->arena, uint32_t, most),
-            .turn = ARENA_ARRAY(l->arena, uint32_t, most),
-            .made = ARENA_ARRAY(l->arena, bool, most)};
+            .transpose = ARENA_ARRAY(l->arena, uint32_t, most),
+            .has_floats = ARENA_ARRAY(l->arena, bool, most)};
   if (x->node_count)
     memcpy(f.old, x->nodes, x->node_count * sizeof *f.old);
   x->node_count = 0;
   for (size_t i = 0; i < most; i++) { /* also of values that are made below */
     f.alias[i] = (XnnId)i;
-    f.codes[i] = f.tokens[i] = f.rows[i] = f.images[i] = XNN_NONE;
-    f.unsigned_codes[i] = f.base[i] = f.sums[i] = XNN_NONE;
-    f.floats_by_block[i] = f.tokens_by_block[i] = XNN_NONE;
+    f.codes[i] = f.row_codes[i] = f.image_row_codes[i] = f.image_codes[i] = XNN_NONE;
+    f.unsigned_codes[i] = f.reshaped_from[i] = f.sums[i] = XNN_NONE;
+    f.floats_by_block[i] = f.row_codes_by_block[i] = XNN_NONE;
   }
-  f.varies = xnn_has_dynamic_dims(x);
-  for (uint32_t i = 0; i < l->turn_count; i++)
-    f.turn[l->turns[i].out] = i + 1;
+  f.has_dynamic_dims = xnn_has_dynamic_dims(x);
+  for (uint32_t i = 0; i < l->transpose_count; i++)
+    f.transpose[l->transposes[i].out] = i + 1;
   return f;
 }
 

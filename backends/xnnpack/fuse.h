@@ -20,19 +20,20 @@ typedef struct Fuse {
   XnnId *wanted; /* by value of floats: a value whose quantization all its users want, or WANT_… */
   XnnId *codes;  /* by value of floats: the same as codes, or XNN_NONE */
   XnnId *alias;  /* by value: the one that took its place; itself mostly */
-  uint32_t *uses;   /* by value: operands that it is */
-  uint32_t *turn;   /* by value: 1 + the entry of l->turns for the transpose that made it */
-  uint8_t *dynamic; /* by value of floats: how products quantize it at run time, XfDynamic */
-  XnnId *tokens, *rows, *images; /* by value: it quantized by rows, as rows of one image, as
-                                    images, or XNN_NONE */
-  XnnId *sums;                   /* by value: the sums over blocks of its rows, or XNN_NONE */
-  XnnId *floats_by_block, *tokens_by_block; /* by value: the first of its blocks of columns, whose
-                                               ids follow each other, as floats or quantized at run
-                                               time, or XNN_NONE */
+  uint32_t *uses;      /* by value: operands that it is */
+  uint32_t *transpose; /* by value: 1 + the entry of l->transposes for the transpose that made it */
+  uint8_t *dynamic;    /* by value of floats: how products quantize it at run time, XfDynamic */
+  /* By value: its copy that is quantized at run time, with a scale for each row; with one scale, as
+   * rows of one image; with one for each image of the batch; or XNN_NONE. */
+  XnnId *row_codes, *image_row_codes, *image_codes;
+  XnnId *sums; /* by value: the sums over blocks of its rows, or XNN_NONE */
+  XnnId *floats_by_block, *row_codes_by_block; /* by value: the first of its blocks of columns,
+                                               whose ids follow each other, as floats or quantized
+                                               at run time, or XNN_NONE */
   XnnId *unsigned_codes; /* by value of codes: the same as unsigned ones, or XNN_NONE */
-  XnnId *base;           /* by value of codes that a reshape made: what of, or XNN_NONE */
-  bool *made;            /* by value that has codes: whether there are floats, too */
-  bool varies;           /* some dim of some value is dynamic */
+  XnnId *reshaped_from;  /* by value of codes that a reshape made: its operand, or XNN_NONE */
+  bool *has_floats;      /* by value that has codes: whether there are floats, too */
+  bool has_dynamic_dims; /* some dim of some value */
 } Fuse;
 
 static inline const char *xf_fields(const XnnNode *n) { return xnn_node_rows[n->kind].fields; }
@@ -81,7 +82,7 @@ XnnId xf_quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept);
 void xf_emit_reshape(Fuse *f, XnnId in, XnnId out);
 uint32_t xf_rows_of(const XnnValue *value); /* what all dims but the last make */
 /* How many dims may vary. */
-static inline uint32_t xf_open_dims(const XnnValue *value) {
+static inline uint32_t xf_dynamic_dim_count(const XnnValue *value) {
   return (uint32_t)__builtin_popcount(value->dynamic);
 }
 

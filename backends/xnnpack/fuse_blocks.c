@@ -46,7 +46,8 @@ static XnnId sums_of_blocks(Fuse *f, XnnId in, uint32_t blocks) {
   if (kept != XNN_NONE && x->values[kept].dims[like.rank - 1] == blocks)
     return kept;
   XnnId sums = f->sums[in] = with_columns(f, in, blocks);
-  for (at_once = xf_open_dims(&like) > 1 ? blocks : SUMS_AT_ONCE; blocks % at_once; at_once--)
+  for (at_once = xf_dynamic_dim_count(&like) > 1 ? blocks : SUMS_AT_ONCE; blocks % at_once;
+       at_once--)
     ;
   if (at_once == blocks) {
     emit_product(f, in, sums_of_groups(f, blocks, size), XNN_NONE, sums);
@@ -82,7 +83,7 @@ static void emit_limited(Fuse *f, const XnnNode *n, XnnNode made) {
 
 static void compute_nibbles(Fuse *f, const XnnNode *n, XnnId in, XnnId filter, XnnId shift) {
   XnnNode copy = *n;
-  copy.fields[0] = xf_quantized_at_run(f, in, 1, &f->tokens[in]);
+  copy.fields[0] = xf_quantized_at_run(f, in, 1, &f->row_codes[in]);
   copy.fields[1] = filter;
   if (!shift) {
     xf_emit(f, &copy);
@@ -120,11 +121,11 @@ static XnnId floats_by_block(Fuse *f, XnnId in, uint32_t size) {
 static XnnId tokens_by_block(Fuse *f, XnnId in, uint32_t size) {
   XnnGraph *x = f->x;
   uint32_t last = x->values[in].rank - 1U, count = x->values[in].dims[last] / size;
-  XnnId first = f->tokens_by_block[in];
+  XnnId first = f->row_codes_by_block[in];
   if (first != XNN_NONE && x->values[first].dims[last] == size)
     return first;
   XnnId floats = floats_by_block(f, in, size);
-  first = f->tokens_by_block[in] = x->value_count;
+  first = f->row_codes_by_block[in] = x->value_count;
   for (uint32_t k = 0; k < count; k++) {
     XnnId none = XNN_NONE;
     (void)xf_quantized_at_run(f, floats + k, 1, &none);

@@ -74,7 +74,7 @@ static XnnNode product_of_pixels(Fuse *f, const XnnNode *n, XnnId pixels, XnnId 
 }
 
 static void emit_grid(Fuse *f, const XnnNode *n, XnnId in, XnnId filter) {
-  XnnId pixels = xf_quantized_at_run(f, in, 3, &f->images[in]);
+  XnnId pixels = xf_quantized_at_run(f, in, 3, &f->image_codes[in]);
   XnnNode conv = product_of_pixels(f, n, pixels, filter, xf_result(n));
   xf_emit(f, &conv);
 }
@@ -85,14 +85,14 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
   XnnId out = xf_result(n);
   uint32_t rows = xf_rows_of(&from), columns = from.dims[from.rank - 1],
            count = x->values[filter].dims[0];
-  if (f->rows[in] == XNN_NONE) {
+  if (f->image_row_codes[in] == XNN_NONE) {
     XnnId image = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, columns});
     x->values[image].dynamic = from.dynamic ? 2 : 0;
     xf_emit_reshape(f, in, image);
-    xf_quantized_at_run(f, image, 3, &f->rows[in]);
+    xf_quantized_at_run(f, image, 3, &f->image_row_codes[in]);
   }
   XnnId pixels = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, count});
-  XnnNode conv = product_of_pixels(f, n, f->rows[in], filter, pixels);
+  XnnNode conv = product_of_pixels(f, n, f->image_row_codes[in], filter, pixels);
   xf_emit(f, &conv);
   xf_emit_reshape(f, pixels, out);
 }
@@ -168,8 +168,8 @@ static bool compute_rows(Fuse *f, const XnnNode *n) {
   copy.fields[1] = filter = xf_by_channels(f, n, filter);
   xf_make_floats(f, in);
   bool whole = f->dynamic[n->fields[0]] == XF_AS_A_WHOLE && xf_rows_of(&f->x->values[in]) > 1 &&
-               xf_open_dims(&f->x->values[in]) <= 1 &&
-               xf_open_dims(&f->x->values[xf_result(n)]) <= 1;
+               xf_dynamic_dim_count(&f->x->values[in]) <= 1 &&
+               xf_dynamic_dim_count(&f->x->values[xf_result(n)]) <= 1;
   if (whole) {
     emit_rows_as_image(f, n, in, filter);
     return true;
@@ -178,7 +178,7 @@ static bool compute_rows(Fuse *f, const XnnNode *n) {
     emit_grid(f, n, in, filter);
     return true;
   }
-  copy.fields[0] = xf_quantized_at_run(f, in, 1, &f->tokens[in]);
+  copy.fields[0] = xf_quantized_at_run(f, in, 1, &f->row_codes[in]);
   xf_emit(f, &copy);
   return true;
 }
@@ -206,7 +206,7 @@ enum { IMAGES = 1, ROWS = 2 }; /* bits of a dynamic dim */
 
 /* The dims of what was made on the way to the convolution are not marked as dynamic. */
 static void mark_dynamic(Fuse *f, XnnId v, uint8_t dims) {
-  if (f->varies)
+  if (f->has_dynamic_dims)
     f->x->values[v].dynamic |= dims;
 }
 
@@ -284,7 +284,7 @@ static bool compute_images(Fuse *f, const XnnNode *n) {
     emit_stacked(f, &copy);
     return true;
   }
-  copy.fields[CONV_IN] = xf_quantized_at_run(f, in, 3, &f->images[in]);
+  copy.fields[CONV_IN] = xf_quantized_at_run(f, in, 3, &f->image_codes[in]);
   emit_image(f, &copy);
   return true;
 }

@@ -21,7 +21,7 @@ bool xf_give(Fuse *f, const XnnNode *n, XnnId out) {
   f->codes[xf_result(n)] = out;
   xf_emit(f, &copy);
   if (n->kind == XNN_STATIC_TRANSPOSE)
-    f->l->turns[f->turn[xf_result(n)] - 1].out = out;
+    f->l->transposes[f->transpose[xf_result(n)] - 1].out = out;
   return true;
 }
 
@@ -72,7 +72,7 @@ static bool limit(Fuse *f, const XnnNode *n, XnnId codes) {
     return true;
   }
   bool alone = last && may_limit(last) && !last->limited && xf_result(last) == codes &&
-               f->uses[in] == 1 && !f->made[in];
+               f->uses[in] == 1 && !f->has_floats[in];
   if (!alone)
     return false;
   last->limited = true;
@@ -143,15 +143,15 @@ static bool reshape(Fuse *f, const XnnNode *n, XnnNode *made) {
   if (f->uses[out] < f->uses[before]) /* what limits one limits the other */
     f->uses[out] = f->uses[before];
   XnnId in = made->fields[at];
-  if (f->base[in] != XNN_NONE)
-    made->fields[at] = in = f->base[in];
+  if (f->reshaped_from[in] != XNN_NONE)
+    made->fields[at] = in = f->reshaped_from[in];
   if (same_dims(&f->x->values[in], &f->x->values[out])) {
     f->codes[out] = in;
     return true;
   }
   XnnId codes = xf_codes_like(f, out, in);
   if (f->x->values[out].origin) /* no dim varies */
-    f->base[codes] = in;
+    f->reshaped_from[codes] = in;
   return xf_give(f, made, codes);
 }
 

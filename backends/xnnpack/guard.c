@@ -1,4 +1,4 @@
-/* Where tensors may have no elements: XNNPACK holds none of these, so that the delegate is not
+/* Where tensors may have no elements: XNNPACK has none of these, so that the delegate is not
  * called then. That is right where its results have no elements either, whatever is computed: each
  * factor that makes an operand empty must be one of a dim of each result. */
 #include "backends/xnnpack/lower.h"

@@ -20,7 +20,7 @@ void xl_release(XnnLowering *l) {
   xnn_release(&l->x);
   places_release(&l->places);
   xfree(l->inputs);
-  xfree(l->turns);
+  xfree(l->transposes);
   xfree(l->joins);
   xfree(l->splits);
 }
@@ -28,9 +28,9 @@ void xl_release(XnnLowering *l) {
 void xl_reset(XnnLowering *l, bool trial) {
   xnn_clear(&l->x);
   places_clear(&l->places);
-  l->input_count = l->turn_count = l->mask_count = l->split_count = l->count_count = 0;
+  l->input_count = l->transpose_count = l->mask_count = l->split_count = l->count_count = 0;
   l->node = l->blame = 0;
-  l->turns_for = DELEGATE_MOVE_INSIDE;
+  l->transposes_for = TRANSPOSE_INSIDE;
   l->takes_codes = false;
   l->trial = trial;
   l->alone = false;
@@ -352,7 +352,8 @@ XnnId xl_scaled(XnnLowering *l, XnnId in, double factor) {
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out) {
   if (!xl_ok(l))
     return;
-  POOL_PUSH(l->turns, l->turn_count, l->turn_capacity, (XnnTurn){l->node, out, l->turns_for});
+  POOL_PUSH(l->transposes, l->transpose_count, l->transpose_capacity,
+            (XnnTranspose){l->node, out, l->transposes_for});
   uint32_t vector = xnn_vector(&l->x, perm, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }

@@ -1,7 +1,7 @@
 /* From nodes of the edge dialect to an XNNPACK graph.
  *
  * One function an op (lower.def) adds the XNNPACK nodes that compute the results of one IR node, or
- * refuses and says why. The same function answers whether XNNPACK can hold a node: in a trial run
+ * refuses and says why. The same function answers whether XNNPACK supports a node: in a trial run
  * all its operands come from outside, and constants are not looked at. After a refusal all helpers
  * do nothing and return XNN_NONE, so that a function is straight code.
  *
@@ -52,11 +52,11 @@ typedef struct XnnCount {
 } XnnCount;
 
 /* A transpose, and what it is for. */
-typedef struct XnnTurn {
+typedef struct XnnTranspose {
   NodeId node; /* whose value, or which needs it */
   XnnId out;
-  DelegateMove what;
-} XnnTurn;
+  TransposeReason what;
+} XnnTranspose;
 
 /* A view whose dims have to be merged in memory. */
 typedef struct XnnJoin {
@@ -76,11 +76,11 @@ typedef struct XnnLowering {
   uint32_t mask_count;
   XnnCount counts[16]; /* likewise */
   uint32_t count_count;
-  XnnTurn *turns; /* the transposes */
-  uint32_t turn_count, turn_capacity;
-  DelegateMove turns_for; /* the next ones */
-  NodeId node;            /* that is lowered */
-  bool takes_codes;       /* the node dequantizes: codes from outside, too */
+  XnnTranspose *transposes;
+  uint32_t transpose_count, transpose_capacity;
+  TransposeReason transposes_for; /* the next ones */
+  NodeId node;                    /* that is lowered */
+  bool takes_codes;               /* the node dequantizes: codes from outside, too */
   bool trial;
   bool alone;   /* a trial of one node, whose operands may come in any form */
   NodeId blame; /* a view whose result the node that was refused wants in one piece; 0: none */
@@ -123,8 +123,8 @@ static inline bool xl_ok(const XnnLowering *l) { return l->refusal.rule == NULL;
 /* The refusal by a rule, without values. */
 Refusal xl_refusal(XnnRule rule);
 
-/* The dims of v as XNNPACK has them, and their number; refuses what it cannot hold, and element
- * types that are not in the set. */
+/* The dims of v as XNNPACK has them, and their number; refuses what it does not support, and
+ * element types that are not in the set. */
 uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MAX_RANK]);
 /* v comes from outside as id. */
 void xl_input(XnnLowering *l, ValueId v, XnnId id);
@@ -134,8 +134,8 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v);
 /* Lowers where(x >= 0, x, slope * x); false for any other node. The slope is a constant; 0: another
  * node. */
 bool xl_prelu(XnnLowering *l, NodeId where);
-/* Whole numbers of 8 or 32 bits as f32; booleans become 0 and 1. */
-XnnId xl_whole_numbers(XnnLowering *l, ValueId v);
+/* Integers of 8 or 32 bits as f32; booleans become 0 and 1. */
+XnnId xl_integers(XnnLowering *l, ValueId v);
 ValueId xl_prelu_slope(const Graph *g, NodeId where);
 /* Whether a view of x as y keeps [N, C] and so is one in NHWC too, with at most one dim that
  * varies.
@@ -190,7 +190,7 @@ bool xl_is_unmerged(const Permuted *t, uint32_t rank);
 /* Refuses what is not of rank 4. */
 bool xl_is_image(XnnLowering *l, ValueId v);
 /* The number of dynamic dims. */
-uint32_t xl_varying_dims(const Graph *g, ValueId v);
+uint32_t xl_dynamic_dim_count(const Graph *g, ValueId v);
 /* A value whose dims are in another order in memory; see lower_permuted.c. xl_permuted: v in
  * whatever order it has; xl_straight: v in its own order, by a transpose if needed. */
 bool xl_has_permuted(const XnnLowering *l, ValueId v);
@@ -346,7 +346,7 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
 XnnId xl_reshaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank); /* a temporary */
 void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the dims of like */
 /* The same with numbers as XNNPACK has them: 0 is the dim that it finds out. */
-void xl_reshape_open(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out);
+void xl_reshape_inferred(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out);
 /* Ones with the dims of in that are in the set, and 1 in the others. */
 XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set);
 /* The value of which id is a reshape, all dims known; id itself when it is none. */

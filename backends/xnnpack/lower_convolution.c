@@ -354,7 +354,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   Piece pieces[MAX_PIECES];
   uint32_t count = cut(l, n, &c, pieces);
   bool whole = count == 1 && is_whole(&c, pieces);
-  if (c.rank == 1 && (xl_varying_dims(l->g, x) > 1 || xl_varying_dims(l->g, y) > 1)) {
+  if (c.rank == 1 && (xl_dynamic_dim_count(l->g, x) > 1 || xl_dynamic_dim_count(l->g, y) > 1)) {
     on_varying_lines(l, n, &c, pieces, count, whole);
     return;
   }

@@ -114,7 +114,7 @@ XnnId xl_repeat_channels(XnnLowering *l, NodeId n, Convolution *c, XnnId in) {
   uint32_t outputs = c->out_channels / c->in_channels, inner = c->in_channels;
   XnnId copies[MOST_OUTPUTS];
   if (!xl_ok(l) || !c->depthwise || outputs == 1 || outputs > MOST_OUTPUTS ||
-      !value_is_const(g, node_value(g, n, 1)) || xl_varying_dims(g, x) > 1)
+      !value_is_const(g, node_value(g, n, 1)) || xl_dynamic_dim_count(g, x) > 1)
     return in;
   SymInt rows = sym_mul(&g->syms, value_dim(g, x, 0), value_dim(g, x, 2)),
          wide[] = {value_dim(g, x, 0), 1, value_dim(g, x, 2), c->out_channels};

@@ -449,7 +449,7 @@ void lower_convert(XnnLowering *l, NodeId n) {
   DType from = value_dtype(l->g, x);
   bool narrows = value_dtype(l->g, y) == DTYPE_F16 && (from == DTYPE_F32 || from == DTYPE_I32);
   if (dtype_in(from, DT(BOOL) | DT(U8) | DT(I8) | DT(I32))) {
-    XnnId whole = xl_whole_numbers(l, x);
+    XnnId whole = xl_integers(l, x);
     XnnId result = xl_result(l, y);
     xl_unary(l, XNN_COPY, narrows ? xl_rounded(l, whole) : whole, result);
     return;

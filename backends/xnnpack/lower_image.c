@@ -197,7 +197,7 @@ static uint32_t whole_factors(XnnLowering *l, ValueId x, ValueId y, uint32_t fac
 /* Every pixel of x so many times. */
 static void repeat(XnnLowering *l, NodeId n, const uint32_t factor[2], XnnId out) {
   ValueId x = node_value(l->g, n, 0);
-  if (xl_varying_dims(l->g, x) > 1)
+  if (xl_dynamic_dim_count(l->g, x) > 1)
     repeat_pixels(l, x, factor[0], factor[1], out);
   else
     repeat_by_ones(l, x, node_result(l->g, n, 0), factor[0], factor[1], out);

@@ -79,7 +79,8 @@ static XnnId in_order(XnnLowering *l, Permuted t, uint32_t rank) {
   return t.id;
 }
 
-void xl_reshape_open(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out) {
+void xl_reshape_inferred(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank,
+                         XnnId out) {
   if (!xl_ok(l))
     return;
   uint32_t vector = xnn_vector(&l->x, shape, rank);
@@ -115,7 +116,7 @@ static XnnId diagonal(XnnLowering *l, XnnId in, uint32_t axis, uint32_t most) {
   XnnId along = xl_ones_along(l, in, 1u << axis), ones = XL_TEMP(l, 1, most, 1, 1);
   if (!xl_ok(l))
     return XNN_NONE;
-  xl_reshape_open(l, along, (uint32_t[]){1, 0, 1, 1}, 4, ones);
+  xl_reshape_inferred(l, along, (uint32_t[]){1, 0, 1, 1}, 4, ones);
   /* Row i of output k is the number of ones up to row i - k less that up to row i - k - 1. */
   float *taps = ARENA_ARRAY(l->arena, float, (size_t)most *(most + 1));
   for (uint32_t k = 0; k < most; k++) {
@@ -140,7 +141,7 @@ static XnnId mask_of(XnnLowering *l, XnnId diagonal, uint32_t most, uint32_t k, 
   shape[axis] = 0;
   XnnId column = XL_TEMP(l, 1, most, 1, 1), out = xl_temp(l, rank, dims);
   xl_slice(l, diagonal, 3, 4, k, 1, column);
-  xl_reshape_open(l, column, shape, rank, out);
+  xl_reshape_inferred(l, column, shape, rank, out);
   return out;
 }
 
@@ -180,11 +181,11 @@ static XnnId batches_joined(XnnLowering *l, Permuted t, ValueId v, uint32_t batc
 }
 
 XnnId xl_joined(XnnLowering *l, Permuted t, ValueId v) {
-  if (xl_varying_dims(l->g, v) > 1) {
+  if (xl_dynamic_dim_count(l->g, v) > 1) {
     if (can_join(l, &t, v))
       return batches_joined(l, t, v, batch_dim(l, &t, v));
     l->blame = xl_ok(l) ? t.view : l->blame;
-    xl_refuse(l, XNN_RULE_VARYING, R_INT("varying-dims", xl_varying_dims(l->g, v)));
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("varying-dims", xl_dynamic_dim_count(l->g, v)));
   }
   XnnId in = in_order(l, t, value_rank(l->g, v));
   SymInt dims[XNN_MAX_RANK];

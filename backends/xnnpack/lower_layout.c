@@ -81,7 +81,7 @@ static uint32_t dims_in(const Graph *g, ValueId v, bool nhwc, SymInt dims[XNN_MA
 /* Notes whose the next transpose is. */
 static void begin_turn(XnnLowering *l, ValueId v, bool permuted) {
   NodeId def = value_def(l->g, v);
-  l->turns_for = permuted ? DELEGATE_MOVE_PERMUTE : DELEGATE_MOVE_LAYOUT;
+  l->transposes_for = permuted ? TRANSPOSE_PERMUTE : TRANSPOSE_LAYOUT;
   if (def)
     l->node = def;
 }
@@ -129,7 +129,7 @@ static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool n
   XnnId out = whole ? result(l, v, nhwc) : xl_sym_temp(l, route.rank, permuted);
   begin_turn(l, v, m->permuted);
   xl_transpose(l, in, route.perm, route.rank, out);
-  l->turns_for = DELEGATE_MOVE_INSIDE;
+  l->transposes_for = TRANSPOSE_INSIDE;
   if (!whole)
     xl_reshape(l, out, want, rank, result(l, v, nhwc));
 }
@@ -149,7 +149,7 @@ static void change_layout(XnnLowering *l, ValueId v, bool nhwc) {
   }
   begin_turn(l, v, false);
   xl_transpose(l, from, (nhwc ? to_nhwc : to_nchw)[rank - 3], rank, id);
-  l->turns_for = DELEGATE_MOVE_INSIDE;
+  l->transposes_for = TRANSPOSE_INSIDE;
 }
 
 /* v in a layout, by the steps from another value. */
@@ -186,7 +186,7 @@ static void bring(XnnLowering *l, ValueId v, bool nhwc) {
 /* v in a layout, from how it was left. */
 static void straighten(XnnLowering *l, ValueId v, bool nhwc) {
   NodeId node = l->node;
-  uint32_t rank = value_rank(l->g, v), vary = xl_varying_dims(l->g, v);
+  uint32_t rank = value_rank(l->g, v), vary = xl_dynamic_dim_count(l->g, v);
   Permuted t = xl_permuted(l, v), to = t;
   begin_turn(l, v, true);
   for (uint32_t i = 0; i < rank && nhwc; i++) {
@@ -199,7 +199,7 @@ static void straighten(XnnLowering *l, ValueId v, bool nhwc) {
     xl_set_plain(l, v, xl_joined(l, t, v));
   else
     set(l, v, nhwc, xl_straight(l, to, rank));
-  l->turns_for = DELEGATE_MOVE_INSIDE;
+  l->transposes_for = TRANSPOSE_INSIDE;
   l->node = node;
 }
 

@@ -1,4 +1,4 @@
-/* Whole numbers that arrive from outside, and choices by booleans. XNNPACK has no booleans: they
+/* Integers that arrive from outside, and choices by booleans. XNNPACK has no booleans: they
  * come into the delegate as the bytes that they are, 8 bits with scale 1, and become the numbers 0
  * and 1.
  *
@@ -18,7 +18,7 @@ static XnnDatatype whole_datatype(DType dtype) {
   return dtype == DTYPE_I32 ? XNN_INT32 : dtype == DTYPE_I8 ? XNN_QINT8 : XNN_QUINT8;
 }
 
-XnnId xl_whole_numbers(XnnLowering *l, ValueId v) {
+XnnId xl_integers(XnnLowering *l, ValueId v) {
   Quantization q;
   if (xl_ok(l) && xl_codes(l->g, v, &q))
     xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "quantize,dequantize"));
@@ -92,7 +92,7 @@ static XnnId numbers(XnnLowering *l, ValueId condition, float yes, float no) {
   if (value_is_const(l->g, condition)) {
     id = constant_numbers(l, condition, yes, no);
   } else {
-    XnnId flag = xl_whole_numbers(l, condition), other = xl_temp_like(l, flag);
+    XnnId flag = xl_integers(l, condition), other = xl_temp_like(l, flag);
     uint32_t rank = value_rank(l->g, condition);
     xl_binary(l, XNN_SUBTRACT, xl_number(l, 1, rank), flag, other);
     id = add_where(l, id, flag, other, (double)yes);

@@ -5,7 +5,7 @@
  * are carried along until then. */
 #include "backends/xnnpack/lower.h"
 
-uint32_t xl_varying_dims(const Graph *g, ValueId v) {
+uint32_t xl_dynamic_dim_count(const Graph *g, ValueId v) {
   uint32_t dynamic = 0;
   for (uint32_t i = 0; i < value_rank(g, v); i++)
     dynamic += !sym_is_const(value_dim(g, v, i));

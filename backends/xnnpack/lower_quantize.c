@@ -162,7 +162,8 @@ static bool takes_images(const Graph *g, ValueId x, uint32_t most, bool all) {
 /* Whether x, rows that are quantized as a whole, is a grid of them: [height, width, columns], the
  * first two of which vary (fuse_dynamic.c). */
 static bool is_grid(const Graph *g, ValueId x) {
-  return value_rank(g, x) == 3 && xl_varying_dims(g, x) == 2 && sym_is_const(value_dim(g, x, 2));
+  return value_rank(g, x) == 3 && xl_dynamic_dim_count(g, x) == 2 &&
+         sym_is_const(value_dim(g, x, 2));
 }
 
 bool xl_is_quantized_at_run(const Graph *g, ValueId x) {
@@ -218,7 +219,7 @@ static bool is_one_image(const Graph *g, ValueId x) {
   if (takes_images(g, x, MOVES, true))
     return false;
   return !rows || is_grid(g, x) ||
-         (xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
+         (xl_dynamic_dim_count(g, x) <= 1 && value_rank(g, x) >= 2 &&
           sym_is_const(value_dim(g, x, value_rank(g, x) - 1)));
 }
 

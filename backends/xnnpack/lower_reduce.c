@@ -111,8 +111,8 @@ static XnnId pixel_count(XnnLowering *l, XnnId in, SymInt count) {
   uint32_t rank = xl_rank(l, in), most = xl_upper(l, count);
   XnnId ones = xl_ones_along(l, in, 1u << (rank - 3) | 1u << (rank - 2)), row = XL_TEMP(l, 1, most),
         column = XL_TEMP(l, most, 1), out = XL_TEMP(l, 1, 1);
-  xl_reshape_open(l, ones, (uint32_t[]){1, 0}, 2, row);
-  xl_reshape_open(l, ones, (uint32_t[]){0, 1}, 2, column);
+  xl_reshape_inferred(l, ones, (uint32_t[]){1, 0}, 2, row);
+  xl_reshape_inferred(l, ones, (uint32_t[]){0, 1}, 2, column);
   xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, row, column, out);
   if (xl_ok(l) && l->count_count < COUNT_OF(l->counts))
     l->counts[l->count_count++] = (XnnCount){count, out};
@@ -148,7 +148,7 @@ static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
     xl_set_nhwc(l, r->y, sums);
   else if (value_rank(g, r->y) == r->rank)
     xl_set_plain(l, r->y, sums);
-  else if (xl_varying_dims(g, r->y) > 1)
+  else if (xl_dynamic_dim_count(g, r->y) > 1)
     xl_set_permuted(l, r->y, (Permuted){.id = sums, .axis = {0, 1, 2, 3, 4, 5}});
   else
     finish(l, r, sums);
@@ -208,7 +208,7 @@ static Permuted axes_of_result(const Reduction *r, const Permuted *t, const uint
  * before the last in memory, one of which may be an extra axis of size 1. Both stay as axes of 1.
  */
 static bool over_dynamic(XnnLowering *l, const Reduction *r, bool mean) {
-  if (xl_varying_dims(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
+  if (xl_dynamic_dim_count(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
     return false;
   Permuted t = xl_permuted(l, r->x);
   uint32_t axes = 0, stored = r->rank;

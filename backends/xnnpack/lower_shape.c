@@ -65,7 +65,7 @@ void lower_permute(XnnLowering *l, NodeId n) {
     xl_set_plain(l, y, xl_nhwc(l, x));
     return;
   }
-  if (xl_has_permuted(l, x) || (xl_varying_dims(g, x) > 1 && !to_plain)) {
+  if (xl_has_permuted(l, x) || (xl_dynamic_dim_count(g, x) > 1 && !to_plain)) {
     Permuted from = xl_permuted(l, x), to = from;
     for (uint32_t i = 0; i < rank; i++) {
       to.axis[i] = from.axis[perm[i]];
@@ -80,9 +80,9 @@ void lower_permute(XnnLowering *l, NodeId n) {
     xl_set_nhwc(l, y, in);
     return;
   }
-  l->turns_for = DELEGATE_MOVE_PERMUTE;
+  l->transposes_for = TRANSPOSE_PERMUTE;
   xl_transpose(l, in, perm, rank, xl_result(l, y));
-  l->turns_for = DELEGATE_MOVE_INSIDE;
+  l->transposes_for = TRANSPOSE_INSIDE;
 }
 
 void xl_slice_dims(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *offsets,
@@ -196,7 +196,7 @@ void lower_select(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
     return;
   }
-  if (xl_varying_dims(g, y) > 1) {
+  if (xl_dynamic_dim_count(g, y) > 1) {
     select_open(l, x, axis, (uint32_t)index, y);
     return;
   }

@@ -43,7 +43,7 @@ static bool find_strips(XnnLowering *l, NodeId n, const Convolution *c, Strips *
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (c->transposed || c->depthwise || !value_is_const(g, node_value(g, n, 1)) ||
-      xl_varying_dims(g, x))
+      xl_dynamic_dim_count(g, x))
     return false;
   uint32_t dim = c->rank == 1, rows = xl_dim(l, y, 2);
   *s = (Strips){.dim = dim,

@@ -67,7 +67,7 @@ DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y) {
 }
 
 bool xl_is_dynamic_view(XnnLowering *l, ValueId x, ValueId y) {
-  if (xl_varying_dims(l->g, y) > 1)
+  if (xl_dynamic_dim_count(l->g, y) > 1)
     return true;
   DynamicDims found = xl_dynamic_dims(l->g, x, y);
   for (uint32_t i = 0; i < l->split_count && found.joins; i++)
@@ -262,7 +262,8 @@ void xl_dynamic_view(XnnLowering *l, ValueId x, ValueId y) {
       (void)xl_result(l, y);
       return;
     }
-    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", xl_varying_dims(g, y)));
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i),
+              R_INT("varying-dims", xl_dynamic_dim_count(g, y)));
   }
   while (v.rank > value_rank(g, y))
     remove_dim(&v, v.rank - 1);

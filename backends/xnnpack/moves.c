@@ -132,7 +132,7 @@ uint64_t moves_elements(const Graph *g, ValueId v) {
  * to 16 elements, falls with their width. A transpose costs a little by itself. */
 enum { TURN = 640, WIDE = 10, NARROW = 100, SMALL_BLOCK = 240 };
 
-uint64_t moves_turn_cost(uint64_t elements, uint64_t narrow) {
+uint64_t transpose_cost(uint64_t elements, uint64_t narrow) {
   return TURN + elements * (WIDE + NARROW / (narrow ? narrow : 1));
 }
 
@@ -148,7 +148,7 @@ static uint64_t route_cost(const MoveRoute *route, Graph *g, uint64_t elements) 
     narrow = 1;
   if (route->perm[last] == last)
     return TURN + elements * (WIDE + SMALL_BLOCK / (uint64_t)narrow);
-  return moves_turn_cost(elements, (uint64_t)narrow);
+  return transpose_cost(elements, (uint64_t)narrow);
 }
 
 static uint64_t direct_cost(const Moves *m, Graph *g, bool from_nhwc, bool to_nhwc) {

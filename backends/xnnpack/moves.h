@@ -45,7 +45,7 @@ MoveRoute moves_route(const Moves *m, Graph *g, bool from_nhwc, bool to_nhwc);
 /* Costs, to compare them. A transpose moves its elements by the block or in tiles; small blocks and
  * narrow tiles, with `narrow` elements on the shorter side, take longer. */
 uint64_t moves_elements(const Graph *g, ValueId v); /* upper bound, no more than 2^40 */
-uint64_t moves_turn_cost(uint64_t elements, uint64_t narrow);
+uint64_t transpose_cost(uint64_t elements, uint64_t narrow);
 /* From layout to layout, on the best way: 0 when the order stays as it is. */
 uint64_t moves_cost(const Moves *m, Graph *g, bool from_nhwc, bool to_nhwc);
 /* Whether that way goes through plain values at both ends. */

@@ -92,8 +92,8 @@ static Sides of_softmax(Plan *p, NodeId n) {
   if (!xl_has_layouts(g, x))
     return alike(PLAIN);
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
-  uint64_t cost = 2 * moves_turn_cost(moves_elements(g, x),
-                                      (uint64_t)sym_upper(&g->syms, value_dim(g, x, axis)));
+  uint64_t cost = 2 * transpose_cost(moves_elements(g, x),
+                                     (uint64_t)sym_upper(&g->syms, value_dim(g, x, axis)));
   return alike(either(p, axis + 1 == rank ? 0 : cost, axis == 1 ? 0 : cost));
 }
 

@@ -125,9 +125,9 @@ static const DelegateTranspose *transposes_of(const XrGraph *x, uint32_t count, 
     while (size < text.size && text.data[size] != '\n')
       size++;
     if (size == 0 || size == text.size || text.data[0] < '0' ||
-        text.data[0] >= '0' + DELEGATE_MOVES)
+        text.data[0] >= '0' + TRANSPOSE_REASONS)
       return NULL;
-    items[i].what = (DelegateMove)(text.data[0] - '0');
+    items[i].what = (TransposeReason)(text.data[0] - '0');
     items[i].node = (StrView){text.data + 1, size - 1};
     text = (StrView){text.data + size + 1, text.size - size - 1};
   }

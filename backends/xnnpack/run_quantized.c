@@ -66,7 +66,7 @@ static Tensor real(Runner *r, const XrValue *v, const Tensor *t) {
   return out;
 }
 
-/* Halves go to the even one of the numbers with the zero point added. */
+/* Ties round to even, after the zero point is added. */
 static void quantize(const XrValue *v, const Tensor *y, Tensor *out, XrRange range) {
   const float *from = y->data, steps = 1 / v->scale;
   for (int64_t i = 0; i < tensor_numel(out); i++) {

@@ -1,7 +1,7 @@
-/* The backend xnnpack: partitions that XNNPACK can hold whole.
+/* The backend xnnpack: partitions that XNNPACK supports as a whole.
  *
- * Whether it can hold a node is asked of the code that lowers it (lower.h). The nodes that it can
- * hold are numbered by how many changes between it and the portable kernels lie before them at
+ * Whether it supports a node is asked of the code that lowers it (lower.h). The nodes that it
+ * supports are numbered by how many changes between it and the portable kernels lie before them at
  * least; those of one number make one partition, so there are as few as the dependencies allow and
  * none depends on itself. Parts that are equal but for activations become partitions of their own
  * afterwards (repeat.h). */
@@ -215,7 +215,7 @@ static void plan(XnnLowering *l, const Partition *partition) {
 static bool has_dynamic_views(const Graph *g, const Partition *partition) {
   for (uint32_t i = 0; i < partition->node_count; i++)
     if (xl_layouts(node_cget(g, partition->nodes[i])->op) == XL_VIEW &&
-        xl_varying_dims(g, node_value(g, partition->nodes[i], 0)) > 1)
+        xl_dynamic_dim_count(g, node_value(g, partition->nodes[i], 0)) > 1)
       return true;
   return false;
 }
@@ -415,7 +415,8 @@ static void number_parts(const Partitioner *p, const Partition *whole, const uin
     p->partition_of[whole->nodes[k]] = part[k] ? last + part[k] : number;
 }
 
-/* What the calls of the parts cost; infinite where XNNPACK cannot hold one, or min-ops is more. */
+/* What the calls of the parts cost; infinite where XNNPACK does not support one, or min-ops is
+ * more. */
 static double spent_on_parts(Partitioner *p, uint32_t number, uint32_t last) {
   PartitionList list = list_partitions(p);
   uint64_t least = 0;

@@ -31,8 +31,8 @@ typedef struct Search {
   const Span *spans;
   uint32_t count; /* of spans */
   uint64_t bound;
-  uint32_t *start; /* by span: its part of `meets`; count + 1 entries */
-  uint32_t *meets;
+  uint32_t *start;       /* by span: its part of `interferes`; count + 1 entries */
+  uint32_t *interferes;  /* spans that are in use at the same time */
   uint32_t *order;       /* spans, first to be placed first */
   uint32_t placed_count; /* spans with size */
   uint64_t *key;         /* by span: greater is placed earlier */
@@ -54,7 +54,7 @@ uint64_t planner_naive(const Span *spans, uint32_t count, uint64_t *offsets) {
   return total;
 }
 
-/* --- who meets whom --- */
+/* --- interference --- */
 
 typedef struct Start {
   uint32_t first, span;
@@ -66,9 +66,9 @@ static int compare_starts(const void *a, const void *b) {
   return order ? order : ORDER(s->span, t->span);
 }
 
-/* Walks all pairs that meet: counts into start[i + 1], or, when meets is set, fills the lists with
- * the counts as cursors. False when there are too many. */
-static bool walk_meetings(Search *s, const Start *starts, uint32_t *active, uint32_t *cursor) {
+/* Walks all pairs that interfere: counts into start[i + 1], or, when interferes is set, fills the
+ * lists with the counts as cursors. False when there are too many. */
+static bool walk_interference(Search *s, const Start *starts, uint32_t *active, uint32_t *cursor) {
   uint32_t active_count = 0;
   uint64_t pairs = 0;
   for (uint32_t i = 0; i < s->placed_count; i++) {
@@ -81,9 +81,9 @@ static bool walk_meetings(Search *s, const Start *starts, uint32_t *active, uint
     if (pairs > MAX_MEETINGS)
       return false;
     for (uint32_t k = 0; k < active_count; k++) {
-      if (s->meets) {
-        s->meets[cursor[active[k]]++] = span;
-        s->meets[cursor[span]++] = active[k];
+      if (s->interferes) {
+        s->interferes[cursor[active[k]]++] = span;
+        s->interferes[cursor[span]++] = active[k];
       } else {
         cursor[active[k]]++;
         cursor[span]++;
@@ -104,16 +104,16 @@ static bool find_meetings(Search *s, Arena *scratch) {
   if (s->placed_count == 0)
     return false;
   qsort(starts, s->placed_count, sizeof *starts, compare_starts);
-  s->meets = NULL;
-  if (!walk_meetings(s, starts, active, cursor))
+  s->interferes = NULL;
+  if (!walk_interference(s, starts, active, cursor))
     return false;
   s->start = ARENA_ARRAY(scratch, uint32_t, (size_t)s->count + 1);
   for (uint32_t i = 0; i < s->count; i++) {
     s->start[i + 1] = s->start[i] + cursor[i];
     cursor[i] = s->start[i];
   }
-  s->meets = ARENA_ARRAY(scratch, uint32_t, s->start[s->count]);
-  return walk_meetings(s, starts, active, cursor);
+  s->interferes = ARENA_ARRAY(scratch, uint32_t, s->start[s->count]);
+  return walk_interference(s, starts, active, cursor);
 }
 
 /* --- placing --- */
@@ -143,13 +143,13 @@ static bool better_gap(Fit fit, uint64_t gap, uint64_t best) {
   return fit == FIT_TIGHTEST ? gap < best : fit == FIT_HIGHEST || best == UINT64_MAX;
 }
 
-/* The offset of a span among those placed that it meets: in the lowest gap that holds it, the
- * tightest, or at the upper end of the highest one below the bound; above all others if there is
- * none. */
+/* The offset of a span among those placed that it interferes with: in the lowest gap that holds it,
+ * the tightest, or at the upper end of the highest one below the bound; above all others if there
+ * is none. */
 static uint64_t find_gap(Search *s, uint32_t span, Fit fit) {
   uint32_t count = 0;
   for (uint32_t k = s->start[span]; k < s->start[span + 1]; k++) {
-    uint32_t other = s->meets[k];
+    uint32_t other = s->interferes[k];
     if (s->placed[other])
       s->places[count++] = (Place){s->offsets[other], s->offsets[other] + s->spans[other].size};
   }
@@ -225,12 +225,12 @@ static void find_pressure(const Search *s, Arena *scratch, uint32_t end, uint64_
   }
   for (uint32_t t = 1; t <= end; t++)
     live[t] += live[t - 1];
-  /* The most bytes after the span began and where it meets others is a maximum at some beginning:
-   * its own, or that of a span it meets. */
+  /* The most bytes after the span began and where it interferes with others is a maximum at some
+   * beginning: its own, or that of a span it interferes with. */
   for (uint32_t i = 0; i < s->count; i++) {
     pressure[i] = live[s->spans[i].first];
     for (uint32_t k = s->start[i]; k < s->start[i + 1]; k++) {
-      uint32_t at = s->spans[s->meets[k]].first;
+      uint32_t at = s->spans[s->interferes[k]].first;
       if (at > s->spans[i].first && live[at] > pressure[i])
         pressure[i] = live[at];
     }

@@ -24,9 +24,9 @@ typedef struct State {
   uint64_t hash;  /* of the set of nodes that ran */
   uint32_t first; /* the first node that has not run */
   uint32_t ready_count;
-  uint16_t *ready;        /* nodes that wait for none; unordered */
-  uint16_t *predecessors; /* by node: those that have not run yet; RAN */
-  uint16_t *left;         /* by buffer: uses to come */
+  uint16_t *ready;             /* nodes that wait for none; unordered */
+  uint16_t *predecessor_count; /* by node: those that have not run yet; RAN */
+  uint16_t *left;              /* by buffer: uses to come */
 } State;
 #define RAN UINT16_MAX
 
@@ -55,17 +55,18 @@ static void run_node(const ScheduleProblem *p, const uint16_t *left, uint32_t no
                      uint64_t *during, uint64_t *after) {
   const ScheduleNode *n = &p->nodes[node];
   uint64_t made = 0, freed = 0, over = 0;
-  for (uint32_t i = 0; i < n->make_count; i++) {
-    const ScheduleBuffer *b = &p->buffers[n->makes[i]];
+  for (uint32_t i = 0; i < n->define_count; i++) {
+    const ScheduleBuffer *b = &p->buffers[n->defines[i]];
     made += b->size;
     freed += b->uses ? 0 : b->size;
   }
   for (uint32_t i = 0; i < n->use_count; i++) {
     uint64_t size = left[n->uses[i].buffer] == 1 ? p->buffers[n->uses[i].buffer].size : 0;
     freed += size;
-    over = n->uses[i].over && size > over ? size : over;
+    over = n->uses[i].in_place && size > over ? size : over;
   }
-  over = n->make_count && over > p->buffers[n->makes[0]].size ? p->buffers[n->makes[0]].size : over;
+  over = n->define_count && over > p->buffers[n->defines[0]].size ? p->buffers[n->defines[0]].size
+                                                                  : over;
   *during = live + made - over;
   *after = live + made - freed;
 }
@@ -99,12 +100,12 @@ uint64_t schedule_bound(const ScheduleProblem *p) {
   for (uint32_t k = 0; k < p->node_count; k++) {
     const ScheduleNode *n = &p->nodes[k];
     uint64_t bytes = 0, over = 0;
-    for (uint32_t i = 0; i < n->make_count; i++)
-      bytes += p->buffers[n->makes[i]].size;
+    for (uint32_t i = 0; i < n->define_count; i++)
+      bytes += p->buffers[n->defines[i]].size;
     for (uint32_t i = 0; i < n->use_count; i++) {
       uint64_t size = p->buffers[n->uses[i].buffer].size;
       bytes += size;
-      over = n->uses[i].over && size > over ? size : over;
+      over = n->uses[i].in_place && size > over ? size : over;
     }
     most = bytes - over > most ? bytes - over : most;
   }
@@ -157,7 +158,7 @@ static void find_moves(Beam *b, uint32_t i) {
     if (node == first)
       do
         first++;
-      while (first < b->p->node_count && s->predecessors[first] == RAN);
+      while (first < b->p->node_count && s->predecessor_count[first] == RAN);
     Move m = {after, during > s->peak ? during : s->peak, s->hash ^ node_hash(node), first, i,
               node};
     if (after <= s->live) { /* no choice */
@@ -173,7 +174,8 @@ static void apply_move(Beam *b, const Move *m, State *out) {
   const ScheduleProblem *p = b->p;
   const State *in = &b->states[m->state];
   const ScheduleNode *n = &p->nodes[m->node];
-  memcpy(out->predecessors, in->predecessors, p->node_count * sizeof *out->predecessors);
+  memcpy(out->predecessor_count, in->predecessor_count,
+         p->node_count * sizeof *out->predecessor_count);
   memcpy(out->left, in->left, p->buffer_count * sizeof *out->left);
   out->live = m->live;
   out->peak = m->peak;
@@ -183,10 +185,10 @@ static void apply_move(Beam *b, const Move *m, State *out) {
   for (uint32_t i = 0; i < in->ready_count; i++)
     if (in->ready[i] != m->node)
       out->ready[out->ready_count++] = in->ready[i];
-  out->predecessors[m->node] = RAN;
-  for (uint32_t i = 0; i < n->before_count; i++)
-    if (--out->predecessors[n->before[i]] == 0)
-      out->ready[out->ready_count++] = (uint16_t)n->before[i];
+  out->predecessor_count[m->node] = RAN;
+  for (uint32_t i = 0; i < n->successor_count; i++)
+    if (--out->predecessor_count[n->successors[i]] == 0)
+      out->ready[out->ready_count++] = (uint16_t)n->successors[i];
   for (uint32_t i = 0; i < n->use_count; i++)
     out->left[n->uses[i].buffer]--;
 }
@@ -217,11 +219,11 @@ static bool advance(Beam *b, Step *steps) {
 
 static void begin_beam(Beam *b) {
   State *s = &b->states[0];
-  *s = (State){.ready = s->ready, .predecessors = s->predecessors, .left = s->left};
+  *s = (State){.ready = s->ready, .predecessor_count = s->predecessor_count, .left = s->left};
   s->live = s->peak = begin(b->p, s->left);
   for (uint32_t i = 0; i < b->p->node_count; i++) {
-    s->predecessors[i] = (uint16_t)b->p->nodes[i].predecessors;
-    if (s->predecessors[i] == 0)
+    s->predecessor_count[i] = (uint16_t)b->p->nodes[i].predecessor_count;
+    if (s->predecessor_count[i] == 0)
       s->ready[s->ready_count++] = (uint16_t)i;
   }
   b->count = 1;
@@ -249,7 +251,7 @@ static State *make_states(const ScheduleProblem *p, Arena *scratch) {
   State *states = ARENA_ARRAY(scratch, State, WIDTH);
   for (uint32_t i = 0; i < WIDTH; i++)
     states[i] = (State){.ready = ARENA_ARRAY(scratch, uint16_t, p->node_count),
-                        .predecessors = ARENA_ARRAY(scratch, uint16_t, p->node_count),
+                        .predecessor_count = ARENA_ARRAY(scratch, uint16_t, p->node_count),
                         .left = ARENA_ARRAY(scratch, uint16_t, p->buffer_count)};
   return states;
 }

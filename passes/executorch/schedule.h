@@ -14,15 +14,15 @@ typedef struct ScheduleBuffer {
 
 typedef struct ScheduleUse {
   uint32_t buffer;
-  bool over; /* the first buffer that the node makes may take its place */
+  bool in_place; /* the first buffer that the node defines may reuse this one */
 } ScheduleUse;
 
 typedef struct ScheduleNode {
-  const uint32_t *before;  /* nodes that must come later, each once */
-  const ScheduleUse *uses; /* each buffer once */
-  const uint32_t *makes;
-  uint32_t before_count, use_count, make_count;
-  uint32_t predecessors; /* nodes that must come before */
+  const uint32_t *successors; /* nodes that must come later, each once */
+  const ScheduleUse *uses;    /* each buffer once */
+  const uint32_t *defines;
+  uint32_t successor_count, use_count, define_count;
+  uint32_t predecessor_count; /* nodes that must come before */
 } ScheduleNode;
 
 /* Nodes in an order that is possible. */

@@ -101,7 +101,7 @@ static void add_pair(Scheduler *s, uint32_t first, uint32_t second) {
     s->pairs = arena_grow(s->scratch, s->pairs, size, s->pair_capacity * sizeof *s->pairs);
   }
   s->pairs[s->pair_count++] = (Pair){first, second};
-  s->out[second].predecessors++;
+  s->out[second].predecessor_count++;
 }
 
 /* Whether n must keep its place: it writes, and does not only give a state its present size. */
@@ -172,15 +172,15 @@ static void find_pairs(Scheduler *s) {
 static void list_pairs(Scheduler *s) {
   uint32_t *lists = ARENA_ARRAY(s->scratch, uint32_t, s->pair_count), at = 0;
   for (uint32_t i = 0; i < s->pair_count; i++)
-    s->out[s->pairs[i].first].before_count++;
+    s->out[s->pairs[i].first].successor_count++;
   for (uint32_t i = 0; i < s->count; i++) {
-    s->out[i].before = lists + at;
-    at += s->out[i].before_count;
-    s->out[i].before_count = 0;
+    s->out[i].successors = lists + at;
+    at += s->out[i].successor_count;
+    s->out[i].successor_count = 0;
   }
   for (uint32_t i = 0; i < s->pair_count; i++) {
     ScheduleNode *n = &s->out[s->pairs[i].first];
-    lists[(size_t)(n->before - lists) + n->before_count++] = s->pairs[i].second;
+    lists[(size_t)(n->successors - lists) + n->successor_count++] = s->pairs[i].second;
   }
 }
 
@@ -230,9 +230,9 @@ static void find_uses(Scheduler *s, uint32_t at, uint32_t *user) {
   })
   for (ValueId v = node->first_result; v < node->first_result + node->result_count; v++)
     if (s->root[v] == v && s->buffer_of[v])
-      makes[out->make_count++] = s->buffer_of[v] - 1;
+      makes[out->define_count++] = s->buffer_of[v] - 1;
   out->uses = uses;
-  out->makes = makes;
+  out->defines = makes;
 }
 
 static void keep_outputs(Scheduler *s) {

@@ -289,7 +289,7 @@ static Status parse_code(Parser *p, Transform *t) {
     return lexer_expected(l, "copy, int8, int4, unpack, repack or recode");
   t->code = unpacks ? TRANSFORM_UNPACK : recodes ? TRANSFORM_RECODE : TRANSFORM_REPACK;
   t->element = 1;
-  t->twos = lexer_accept_word(l, "twos");
+  t->twos_complement = lexer_accept_word(l, "twos");
   t->nibbles = unpacks || (!recodes && lexer_accept_word(l, "nibbles"));
   return unpacks ? parse_number(p, "what is added", &t->low) : STATUS_OK;
 }

@@ -199,7 +199,7 @@ static void put_code(StrBuf *out, const Transform *t) {
   else if (t->code <= TRANSFORM_INT4)
     strbuf_printf(out, "%s %d..%d", t->finite ? " finite" : "", t->low, t->high);
   else
-    strbuf_printf(out, "%s%s", t->twos ? " twos" : "",
+    strbuf_printf(out, "%s%s", t->twos_complement ? " twos" : "",
                   t->code == TRANSFORM_REPACK && t->nibbles ? " nibbles" : "");
   if (t->code == TRANSFORM_UNPACK)
     strbuf_printf(out, " %d", t->low);

@@ -92,7 +92,7 @@ static Transform transform_like(const Transform *t) {
                     .high = t->high,
                     .finite = t->finite,
                     .nibbles = t->nibbles,
-                    .twos = t->twos};
+                    .twos_complement = t->twos_complement};
   memcpy(like.dims, t->dims, sizeof t->dims);
   return like;
 }
@@ -166,8 +166,8 @@ Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t r
   return constant_transform(g, &t);
 }
 
-Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t columns, bool twos,
-                           int8_t low) {
+Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t columns,
+                           bool twos_complement, int8_t low) {
   Transform t = {.source = packed,
                  .element = 1,
                  .code = TRANSFORM_UNPACK,
@@ -175,7 +175,7 @@ Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t co
                  .dims = {{rows, align_up(columns, 2), 0}, {columns, 1, 0}},
                  .low = low,
                  .nibbles = true,
-                 .twos = twos};
+                 .twos_complement = twos_complement};
   return constant_transform(g, &t);
 }
 
@@ -194,11 +194,11 @@ static Transform repacked(const Constant *from, bool is_signed, uint32_t rank,
                           const uint64_t *sizes) {
   const Transform *old = from->transform;
   TransformDim dims[TRANSFORM_MAX_RANK];
-  Transform t = {.element = 1, .twos = is_signed};
+  Transform t = {.element = 1, .twos_complement = is_signed};
   if (old && (old->code == TRANSFORM_UNPACK || old->code == TRANSFORM_COPY) &&
       split_dims(old, rank, sizes, dims)) {
     t = transform_like(old);
-    t.twos = old->code == TRANSFORM_UNPACK ? old->twos : is_signed;
+    t.twos_complement = old->code == TRANSFORM_UNPACK ? old->twos_complement : is_signed;
     t.low = 0;
   } else {
     t.source = *constant_made(from);
@@ -225,7 +225,7 @@ Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b) {
       return constant_transform(g, &t);
   }
   Transform t = repacked(&from, b->is_signed, COUNT_OF(sizes), sizes);
-  if (positive && t.nibbles && !t.twos && transform_in_order(&t))
+  if (positive && t.nibbles && !t.twos_complement && transform_in_order(&t))
     return t.source;
   t.scales = b->scales;
   t.dims[0].scale = b->permuted ? 1 : b->blocks;
@@ -251,7 +251,7 @@ Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i
                  .rank = 2,
                  .dims = {{rows, row, b->blocks}, {b->size, 1, 0}},
                  .scales = b->scales,
-                 .twos = b->is_signed};
+                 .twos_complement = b->is_signed};
   if (b->permuted) {
     t.dims[0] = (TransformDim){rows, 1, 1};
     t.dims[1] = (TransformDim){b->size, rows, 0};
@@ -334,7 +334,8 @@ static bool same_transform(const Transform *a, const Transform *b) {
   return a == b ||
          (a->code == b->code && a->element == b->element && a->rank == b->rank &&
           a->low == b->low && a->high == b->high && a->finite == b->finite &&
-          a->nibbles == b->nibbles && a->twos == b->twos && same_span(&a->source, &b->source) &&
+          a->nibbles == b->nibbles && a->twos_complement == b->twos_complement &&
+          same_span(&a->source, &b->source) &&
           memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0 &&
           a->scales.size == b->scales.size &&
           (a->scales.size == 0 || memcmp(a->scales.data, b->scales.data, a->scales.size) == 0));

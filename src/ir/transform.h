@@ -38,10 +38,10 @@ struct Transform {
   TransformDim dims[TRANSFORM_MAX_RANK];
   Constant scales; /* f32; normal numbers above 0, for TRANSFORM_REPACK and _RECODE any */
   int8_t low, high;
-  bool finite;     /* infinities become 0, too */
-  bool nibbles;    /* the source has two elements in a byte, the low one first */
-  bool twos;       /* codes of the source are in two's complement: n is code + 8, or + 128 */
-  Transform *next; /* of the graph */
+  bool finite;          /* infinities become 0, too */
+  bool nibbles;         /* the source has two elements in a byte, the low one first */
+  bool twos_complement; /* codes of the source are in two's complement: n is code + 8, or + 128 */
+  Transform *next;      /* of the graph */
   _Atomic(Constant *) made; /* NULL: nobody needed it yet */
 };
 
@@ -54,10 +54,11 @@ bool permutation_keeps_order(uint32_t rank, const uint32_t *dims, const uint32_t
  * transform, of the source of from when that is one. */
 Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
                            const uint32_t *dims, const uint32_t *perm);
-/* Rows of codes of 4 bits, two in a byte, the low one first, as a byte each: n + low; with twos
- * they are in two's complement, n is code + 8. A row of packed ends with a whole byte. */
-Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t columns, bool twos,
-                           int8_t low);
+/* Rows of codes of 4 bits, two in a byte, the low one first, as a byte each: n + low; with
+ * twos_complement they are in two's complement, n is code + 8. A row of packed ends with a whole
+ * byte. */
+Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t columns,
+                           bool twos_complement, int8_t low);
 
 /* A matrix of codes with a scale for each block of a row. */
 typedef struct CodeBlocks {

@@ -24,13 +24,13 @@ static void codes_of(const Transform *t, const float *x, const float *scales, ui
 
 /* Codes of 4 bits, each in its own byte, as numbers: unpacked, or less 8 as they are packed. */
 static void unpacked(const Transform *t, uint32_t count, uint8_t *codes) {
-  uint8_t flip = t->twos ? 8 : 0;
+  uint8_t flip = t->twos_complement ? 8 : 0;
   for (uint32_t i = 0; i < count; i++)
     codes[i] = (uint8_t)(((codes[i] & 15) ^ flip) + t->low);
 }
 
 static void repacked(const Transform *t, const float *scales, uint32_t count, uint8_t *codes) {
-  uint8_t flip = t->twos ? 8 : 0;
+  uint8_t flip = t->twos_complement ? 8 : 0;
   for (uint32_t i = 0; i < count; i++) {
     uint8_t n = (codes[i] & 15) ^ flip, turned = scales[i] < 0 ? 15 - n : n;
     codes[i] = (uint8_t)((scales[i] == 0 ? 8 : turned) - 8);
@@ -38,7 +38,7 @@ static void repacked(const Transform *t, const float *scales, uint32_t count, ui
 }
 
 static void recoded(const Transform *t, const float *scales, uint32_t count, uint8_t *codes) {
-  uint8_t flip = t->twos ? 0 : 0x80;
+  uint8_t flip = t->twos_complement ? 0 : 0x80;
   for (uint32_t i = 0; i < count; i++) {
     uint8_t turned = (uint8_t)(codes[i] ^ flip ^ (scales[i] < 0 ? 0xFF : 0));
     codes[i] = scales[i] == 0 ? 0 : turned;
@@ -351,7 +351,7 @@ static void flip_bytes(const uint8_t *from, uint64_t size, uint8_t keep, uint8_t
 static void repack_blocks(void *user, size_t begin, size_t end) {
   const BlockJob *j = user;
   uint64_t bytes = j->t->dims[BLOCK_DIMS - 1].size / 2;
-  uint8_t flip = j->t->twos ? 0x88 : 0;
+  uint8_t flip = j->t->twos_complement ? 0x88 : 0;
   for (uint64_t block = j->first / bytes + begin; block < j->first / bytes + end; block++) {
     uint64_t at = block * bytes < j->first ? j->first : block * bytes,
              until = (block + 1) * bytes > j->end ? j->end : (block + 1) * bytes;

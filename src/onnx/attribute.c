@@ -198,7 +198,7 @@ DType attr_dtype(Import *im, const char *name, DType otherwise) {
   DType dtype = is_code ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
   const char *text = is_code ? onnx_dtype_name((int32_t)code) : NULL;
   if (dtype == DTYPE_NONE)
-    import_fail(im, DIAG_ATTR_VALUE, "%s is %s, which the runtime cannot hold", name,
+    import_fail(im, DIAG_ATTR_VALUE, "%s is %s, which the runtime does not have", name,
                 text ? text : "unknown");
   return dtype;
 }

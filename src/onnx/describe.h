@@ -8,7 +8,7 @@
 
 /* File, versions, weights, inputs, outputs, operators. Safe to print on a terminal. */
 void onnx_describe_text(const OnnxModel *m, StrBuf *out);
-/* The same as members of an object that is open. */
+/* Writes the same members into the current JSON object. */
 void onnx_describe_json(const OnnxModel *m, JsonWriter *w);
 /* Adds what is known of the model, to be compared with another: initializers of the main graph by
  * name and contents, nodes as they are counted above. Errors (reported): what onnx_tensor_view

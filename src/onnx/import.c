@@ -434,7 +434,7 @@ static Status import_narrowing(Context *ctx, OnnxModel *model, const ImportOptio
 /* With the sizes that the declared outputs give, if there are any from `least` on. */
 static Status import_solving(Context *ctx, OnnxModel *model, const ImportOptions *options,
                              int64_t least, DiagHold *held, Graph **result) {
-  Sizes sizes = {.stage = SIZES_OPEN, .least = least};
+  Sizes sizes = {.stage = SIZES_SYMBOLIC, .least = least};
   Status status = import_once(ctx, model, options, &sizes, result);
   if (*result)
     graph_free(*result);

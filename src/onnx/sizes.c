@@ -163,7 +163,7 @@ Status sizes_finish(Import *im) {
   const Sizes *s = im->state->sizes;
   if (!s || s->stage == SIZES_NOTED)
     return STATUS_OK;
-  if (s->stage == SIZES_OPEN)
+  if (s->stage == SIZES_SYMBOLIC)
     return solve(im);
   return is_settled(im) ? compare(im) : STATUS_UNSUPPORTED;
 }

@@ -16,9 +16,9 @@ enum {
 };
 
 typedef enum SizesStage {
-  SIZES_NOTED, /* an import like any other that notes whether an unknown size stopped it */
-  SIZES_OPEN,  /* elements are symbols, which are solved in the end */
-  SIZES_KNOWN  /* elements are those of the solution, symbols where there is none */
+  SIZES_NOTED,    /* an import like any other that notes whether an unknown size stopped it */
+  SIZES_SYMBOLIC, /* elements are symbols, which are solved in the end */
+  SIZES_KNOWN     /* elements are those of the solution, symbols where there is none */
 } SizesStage;
 
 typedef struct SizeElement {

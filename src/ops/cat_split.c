@@ -138,7 +138,7 @@ Status shape_split_with_sizes_copy(Graph *g, NodeId n) {
   TRY(split_axis(g, n, 2, &dims, &axis));
   const Arg *sizes = node_arg(g, n, 1);
   if (sizes->kind != ARG_INTS)
-    return bad_arg(g, n, "argument 'split_sizes' must be a list of whole numbers");
+    return bad_arg(g, n, "argument 'split_sizes' must be a list of integers");
   uint32_t count = sizes->count;
   SymInt sum = 0;
   for (uint32_t i = 0; i < count; i++) {

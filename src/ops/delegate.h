@@ -70,15 +70,15 @@ typedef struct DelegateCount {
 
 /* What a transpose in the code is for: the layout that nodes want a value in, permutes of the model
  * (and layouts with them), or what one node computes. */
-typedef enum DelegateMove {
-  DELEGATE_MOVE_LAYOUT,
-  DELEGATE_MOVE_PERMUTE,
-  DELEGATE_MOVE_INSIDE,
-  DELEGATE_MOVES
-} DelegateMove;
+typedef enum TransposeReason {
+  TRANSPOSE_LAYOUT,
+  TRANSPOSE_PERMUTE,
+  TRANSPOSE_INSIDE,
+  TRANSPOSE_REASONS
+} TransposeReason;
 
 typedef struct DelegateTranspose {
-  DelegateMove what;
+  TransposeReason what;
   StrView node;   /* of the model: whose result it is, or which wants it */
   uint64_t bytes; /* at most */
 } DelegateTranspose;
@@ -87,8 +87,8 @@ typedef struct DelegateTranspose {
  * none.
  */
 uint32_t delegate_print_transposes(StrBuf *out, const DelegateTranspose *items, uint32_t count,
-                                   DelegateMove what);
-/* The same as members of an object that is open. */
+                                   TransposeReason what);
+/* Writes the same members into the current JSON object. */
 void delegate_json_transposes(JsonWriter *w, const DelegateTranspose *items, uint32_t count);
 
 /* What is in the code; constants that differ. Memory is an estimate: what the runtime allocates

@@ -3,13 +3,13 @@
 
 static const struct {
   const char *text, *key;
-} kinds[DELEGATE_MOVES] = {
-    [DELEGATE_MOVE_LAYOUT] = {"for layouts", "layout"},
-    [DELEGATE_MOVE_PERMUTE] = {"for permutes of the model", "permute"},
-    [DELEGATE_MOVE_INSIDE] = {"within nodes", "inside"},
+} kinds[TRANSPOSE_REASONS] = {
+    [TRANSPOSE_LAYOUT] = {"for layouts", "layout"},
+    [TRANSPOSE_PERMUTE] = {"for permutes of the model", "permute"},
+    [TRANSPOSE_INSIDE] = {"within nodes", "inside"},
 };
 
-static uint32_t number_of(const DelegateTranspose *items, uint32_t count, DelegateMove what) {
+static uint32_t number_of(const DelegateTranspose *items, uint32_t count, TransposeReason what) {
   uint32_t number = 0;
   for (uint32_t i = 0; i < count; i++)
     number += items[i].what == what;
@@ -17,7 +17,7 @@ static uint32_t number_of(const DelegateTranspose *items, uint32_t count, Delega
 }
 
 uint32_t delegate_print_transposes(StrBuf *out, const DelegateTranspose *items, uint32_t count,
-                                   DelegateMove what) {
+                                   TransposeReason what) {
   uint32_t number = number_of(items, count, what);
   const char *before = ": ";
   if (number)
@@ -34,7 +34,7 @@ uint32_t delegate_print_transposes(StrBuf *out, const DelegateTranspose *items, 
 
 void delegate_json_transposes(JsonWriter *w, const DelegateTranspose *items, uint32_t count) {
   json_named_object(w, "transposes_for");
-  for (uint32_t kind = 0; kind < DELEGATE_MOVES; kind++) {
+  for (uint32_t kind = 0; kind < TRANSPOSE_REASONS; kind++) {
     json_named_array(w, kinds[kind].key);
     for (uint32_t i = 0; i < count; i++)
       if (items[i].what == kind)

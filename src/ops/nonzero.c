@@ -100,7 +100,7 @@ Status kern_repeat_interleave(Kernel *k) {
   const Tensor *repeats = kernel_tensor(k, 0);
   TRY(kernel_expect_dtype(k, repeats));
   if (repeats->rank != 1 || (repeats->dtype != DTYPE_I64 && repeats->dtype != DTYPE_I32))
-    return kernel_error(k, "repeats must be 1-D and of whole numbers");
+    return kernel_error(k, "repeats must be 1-D and of integers");
   int64_t total = 0;
   for (int64_t i = 0; i < repeats->dims[0]; i++) {
     int64_t times = tensor_load_int(repeats, i);

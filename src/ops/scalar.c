@@ -174,7 +174,7 @@ static Status shape_prim_binary(Graph *g, NodeId n, OpId op) {
   if (is_compare(op))
     return scalar_result(g, n, TYPE_BOOL, 0, false);
   if (is_int_only(op) && !ints)
-    return wrong_kind(g, n, "whole numbers");
+    return wrong_kind(g, n, "integers");
   if (op == OP_PRIM_TRUEDIV || !ints)
     return scalar_result(g, n, TYPE_FLOAT, 0, false);
   if (is_division(op) && b.known && b.value == 0)

@@ -63,7 +63,7 @@ Status arg_int_list(Graph *g, NodeId n, uint32_t i, IntList *out) {
     return STATUS_OK;
   }
   if (arg->kind != ARG_INTS && arg->kind != ARG_VALUES)
-    return bad_kind(g, n, i, "a list of whole numbers");
+    return bad_kind(g, n, i, "a list of integers");
   if (arg->count > COUNT_OF(out->v))
     return bad_kind(g, n, i, "a list of at most 32 numbers");
   for (uint32_t k = 0; k < arg->count; k++) {
@@ -74,7 +74,7 @@ Status arg_int_list(Graph *g, NodeId n, uint32_t i, IntList *out) {
     ValueId v = g->uses[arg->at + k].value;
     const Type *t = v && v < g->value_count ? value_type(g, v) : NULL;
     if (!t || t->kind != TYPE_INT || t->rank != 1)
-      return bad_kind(g, n, i, "a list of whole numbers known before running");
+      return bad_kind(g, n, i, "a list of integers known before running");
     out->v[k] = t->dims[0];
   }
   out->count = arg->count;

@@ -25,7 +25,7 @@ typedef struct BankFigures {
 void bank_figures_add(BankFigures *f, const Graph *g);
 /* "sram 352 bytes of 1.0 KiB, dram 64 bytes of 4.0 KiB" */
 void bank_figures_text(const BankFigures *f, StrBuf *out);
-/* The member "banks" of an object that is open; nothing without any. */
+/* Writes the member "banks" into the current JSON object; nothing without any. */
 void bank_figures_json(const BankFigures *f, JsonWriter *w);
 /* One word a bank, for an entry of the cache, and back. False when they are not understood. */
 void bank_figures_write(const BankFigures *f, StrBuf *out);

@@ -79,7 +79,7 @@ EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const P
                        uint32_t measure_count, BudgetResult *out);
 /* A table, one line a limit: "arena.sram  256.0 KiB  300.0 KiB  44.0 KiB over  …". */
 void budget_text(const BudgetResult *r, StrBuf *out);
-/* The same as a member of an object that is open. */
+/* Writes the same as a member of the current JSON object. */
 void budget_json(const BudgetResult *r, JsonWriter *w);
 /* DIAG_BUDGET with the table when a limit is passed; else nothing, but with -v the table. */
 Status budget_report(Session *s, const BudgetResult *r);

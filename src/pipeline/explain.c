@@ -197,7 +197,7 @@ static void say_delegate(const Telling *t, const DelegateFact *d) {
                " bytes",
                d->partition, t->b->backend->name, SV_ARG(method_of(t->g)), d->transpose_count,
                d->transpose_count == 1 ? ", which moves" : "s, which move", d->transposed_bytes);
-  for (uint32_t kind = 0; kind < DELEGATE_MOVES; kind++) {
+  for (uint32_t kind = 0; kind < TRANSPOSE_REASONS; kind++) {
     StrBuf line = {0};
     if (delegate_print_transposes(&line, d->transposes, d->transpose_count, kind))
       diag_note(diag, "%s", strbuf_cstr(&line));

@@ -14,7 +14,7 @@ void session_explain(Session *s);
 
 /* "rank=7 most=6"; nothing for none. */
 void explain_append_values(StrBuf *out, const Refusal *r);
-/* The same as members of an object that is open. */
+/* Writes the same members into the current JSON object. */
 void explain_json_values(JsonWriter *w, const Refusal *r);
 
 #endif

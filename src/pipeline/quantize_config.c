@@ -9,7 +9,7 @@ static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
   EtcStatus status = yaml_scalar(r, what, out);
   if (status == ETC_OK && (out->size == 0 || memchr(out->data, '+', out->size)))
     return yaml_wrong(r, "write 'float: [add, \"@NODE\"]'; '*' stands for any text in a name",
-                      "%s is empty, or holds '+'", what);
+                      "%s is empty, or has a '+'", what);
   return status;
 }
 

@@ -95,7 +95,7 @@ static EtcStatus read_constant(Reader *r, bool in_list, StrBuf *out) {
                       SV_ARG(text));
   if (!quoted && in_list && sv_has_suffix(text, SV(".npy")))
     return yaml_wrong(r->yaml, "write 'NAME: FILE.npy'; in quotes it is text",
-                      "'" SV_FMT "': a list cannot hold arrays", SV_ARG(text));
+                      "'" SV_FMT "': a list has no arrays", SV_ARG(text));
   if (quoted || (in_list && !is_number(text))) {
     strbuf_append_char(out, '"');
     strbuf_append_escaped(out, text);

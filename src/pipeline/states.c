@@ -195,7 +195,7 @@ static Status find_growth(Binder *b, ValueId in, uint32_t output, int *axis) {
   *axis = -1;
   if (u->kind != TYPE_TENSOR || t->dtype != u->dtype || t->rank != u->rank)
     return mismatch(b, in, output, "they have different element types or ranks",
-                    "pair it with an output of its type: 'etc inspect MODEL' lists them");
+                    "pair it with an output of its element type and rank");
   for (uint32_t i = 0; i < t->rank; i++) {
     SymInt before = t->dims[i], after = u->dims[i];
     bool same = before == after;

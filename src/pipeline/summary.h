@@ -9,7 +9,8 @@
 /* Appends three lines at most, or one JSON object on a line where messages are JSON. After
  * session_emit. */
 void session_summary(const Session *s, const char *output, StrBuf *out);
-/* Writes the member "figures" of an object that is open: those of all methods. After session_emit.
+/* Writes the member "figures" into the current JSON object: those of all methods. After
+ * session_emit.
  */
 void session_figures_json(const Session *s, JsonWriter *w);
 /* Appends what the summary has to say on what to do next; nothing when that is nothing. */

@@ -45,7 +45,7 @@ static void text_figures(StrBuf *out, const DelegateFigures *f) {
                 (unsigned long long)f->constants, (unsigned long long)f->constant_bytes);
   if (f->byte_nodes)
     strbuf_printf(out, "    on 8 bits: %llu of the nodes\n", (unsigned long long)f->byte_nodes);
-  for (uint32_t kind = 0; kind < DELEGATE_MOVES && f->transposes; kind++) {
+  for (uint32_t kind = 0; kind < TRANSPOSE_REASONS && f->transposes; kind++) {
     StrBuf line = {0};
     if (delegate_print_transposes(&line, f->transposes, f->transpose_count, kind))
       strbuf_printf(out, "    transposes: %s\n", strbuf_cstr(&line));

@@ -91,7 +91,7 @@ PteSize pte_size_flash(const PteProgram *p, const PteNames *names, uint32_t meth
 /* Appends the report. all: every layer and tensor, else the largest. Text is safe to print on a
  * terminal. */
 void pte_size_text(const PteProgram *p, const PteSize *size, bool all, StrBuf *out);
-/* The same as members of an object that is open; everything. */
+/* Writes everything as members into the current JSON object. */
 void pte_size_json(const PteProgram *p, const PteSize *size, JsonWriter *w);
 
 #endif

@@ -344,7 +344,7 @@ static Status scan(DataSet *s) {
     return STATUS_OK;
   Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
   if (s->item_count || !file_is_folder(s->path)) {
-    diag_message(d, "'%s' holds no samples", s->path);
+    diag_message(d, "'%s' has no samples", s->path);
     return diag_end(d);
   }
   diag_message(d, "folder '%s' has no .npz and no .npy", s->path);

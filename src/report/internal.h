@@ -8,7 +8,7 @@
 /* Nodes of a stage are numbered: inputs, states, the nodes in order, outputs. */
 static inline uint32_t report_first_node(const Graph *g) { return g->input_count + g->state_count; }
 
-/* Members of an open object; names that are 0 or empty are left out. */
+/* Write members into the current JSON object; names that are 0 or empty are left out. */
 void report_name(JsonWriter *w, const char *key, const Graph *g, NameId name);
 void report_type(JsonWriter *w, const Graph *g, const Type *t);
 /* The array of all nodes of g. */

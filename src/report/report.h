@@ -32,7 +32,7 @@ void report_method_release(ReportMethod *m);
  * before is kept as a reference to that. */
 void report_stage(ReportMethod *m, const Graph *g, const char *stage, const char *summary);
 
-/* Writes the members of an object that is open: "stages", "places", "inputs", "outputs", "memory",
+/* Writes members into the current JSON object: "stages", "places", "inputs", "outputs", "memory",
  * "constants", "delegates". g: after the stage to_executorch, with its memory plan; it is only
  * read. scratch: for what is computed on the way. Errors: those of liveness_compute, which the plan
  * has passed already. */

@@ -226,7 +226,7 @@ static void test_values_out_of_type(void **state) {
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
     Proto t = tensor_1d(cases[i].dtype, 1);
     proto_ints(&t, cases[i].field, &cases[i].value, 1);
-    refuse(&t, DIAG_TENSOR_DATA, "cannot hold");
+    refuse(&t, DIAG_TENSOR_DATA, "out of range of type");
   }
 }
 

@@ -228,7 +228,7 @@ static void test_scalars(void **state) {
   check_refused(f, build(b, OP_SYM_SIZE_INT, A_VAL(x), A_INT(2)), "out of range");
   check_refused(f, build(b, OP_PRIM_ADD, A_BOOL(true), A_INT(1)), "numbers");
   check_refused(f, build(b, OP_PRIM_FLOORDIV, A_INT(1), A_INT(0)), "division by zero");
-  check_refused(f, build(b, OP_PRIM_SYM_MAX, A_FLOAT(1), A_INT(0)), "whole numbers");
+  check_refused(f, build(b, OP_PRIM_SYM_MAX, A_FLOAT(1), A_INT(0)), "integers");
   check_refused(f, build(b, OP_EXP, A_VAL(size)), "'self' must be a tensor");
 }
 

@@ -263,7 +263,7 @@ static void test_refused_arrays(void **state) {
       {"<f4", "(4, 2)", numbers, 28, "needs 32 bytes by its shape, and has 28"},
       {"<f4", "(2, 4)", numbers, 32, "the samples are f32[2, 4], input 'x' takes f32[1, 2]"},
       {"<f4", "(8,)", numbers, 32, "the samples are f32[8], input 'x' takes f32[1, 2]"},
-      {"<f4", "(0, 2)", numbers, 0, "holds no samples"},
+      {"<f4", "(0, 2)", numbers, 0, "has no samples"},
       {"<f8", "(2, 2)", numbers, 32, "the samples are f64[2, 2], input 'x' takes f32[1, 2]"},
       {"|O", "(4, 2)", numbers, 32, "element type '|O'"},
       {"|u1", "(16, 2)", numbers, 32, "the samples are u8[16, 2], input 'x' takes f32[1, 2]"},

@@ -43,15 +43,15 @@ static void case_init(Case *c, uint32_t count, uint64_t seed) {
     makes[0] = k + 1;
     after = ARENA_ARRAY(&c->arena, uint32_t, count);
     c->nodes[k].uses = uses;
-    c->nodes[k].makes = makes;
-    c->nodes[k].make_count = 1;
-    c->nodes[k].before = after;
+    c->nodes[k].defines = makes;
+    c->nodes[k].define_count = 1;
+    c->nodes[k].successors = after;
   }
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t k = 0; k < count; k++)
       if (c->before[i][k]) {
-        ((uint32_t *)c->nodes[i].before)[c->nodes[i].before_count++] = k;
-        c->nodes[k].predecessors++;
+        ((uint32_t *)c->nodes[i].successors)[c->nodes[i].successor_count++] = k;
+        c->nodes[k].predecessor_count++;
       }
   for (uint32_t i = 0; i <= count; i++)
     if (c->buffers[i].uses == 0 || i == count)
@@ -109,12 +109,12 @@ static void test_peak(void **state) {
   ScheduleBuffer buffers[] = {{32, 1, true}, {32, 2, false}, {16, 0, false}};
   uint32_t made[] = {1, 2};
   ScheduleUse over[] = {{0, true}}, kept[] = {{1, false}};
-  ScheduleNode nodes[] = {{.uses = over, .use_count = 1, .makes = made, .make_count = 1},
-                          {.uses = kept, .use_count = 1, .makes = made + 1, .make_count = 1}};
+  ScheduleNode nodes[] = {{.uses = over, .use_count = 1, .defines = made, .define_count = 1},
+                          {.uses = kept, .use_count = 1, .defines = made + 1, .define_count = 1}};
   ScheduleProblem p = {nodes, buffers, 2, 3};
   const uint32_t order[] = {0, 1};
   assert_int_equal(schedule_peak(&p, order, &arena), 48);
-  over[0].over = false;
+  over[0].in_place = false;
   assert_int_equal(schedule_peak(&p, order, &arena), 64);
   buffers[1].uses = 1;
   buffers[0].uses = 2;

@@ -60,7 +60,7 @@ static int code_of(const Transform *t, uint64_t source, uint64_t scale) {
 /* A code of 4 bits of the source as it is stored there. */
 static unsigned stored_at(const Transform *t, uint64_t source) {
   unsigned byte = t->source.data[t->nibbles ? source / 2 : source];
-  return ((t->nibbles && source % 2 ? byte >> 4 : byte) & 15) ^ (t->twos ? 8 : 0);
+  return ((t->nibbles && source % 2 ? byte >> 4 : byte) & 15) ^ (t->twos_complement ? 8 : 0);
 }
 
 static unsigned repacked_at(const Transform *t, uint64_t source, uint64_t scale) {
@@ -71,7 +71,7 @@ static unsigned repacked_at(const Transform *t, uint64_t source, uint64_t scale)
 
 static uint8_t recoded_at(const Transform *t, uint64_t source, uint64_t scale) {
   float s;
-  int code = t->twos ? (int8_t)t->source.data[source] : t->source.data[source] - 128;
+  int code = t->twos_complement ? (int8_t)t->source.data[source] : t->source.data[source] - 128;
   memcpy(&s, t->scales.data + scale * sizeof s, sizeof s);
   return (uint8_t)(s == 0 ? 0 : s < 0 ? -1 - code : code);
 }
@@ -169,22 +169,22 @@ static void check_nibbles(Env *e, Transform t) {
   t.element = 1;
   t.nibbles = true;
   t.low = -8;
-  for (int twos = 0; twos < 2; twos++, t.low = 0) {
-    t.twos = twos;
+  for (int twos_complement = 0; twos_complement < 2; twos_complement++, t.low = 0) {
+    t.twos_complement = twos_complement;
     check(e, &t);
   }
   memcpy(t.dims, dims, sizeof dims);
   t.scales = (Constant){.data = (const void *)e->floats, .size = MOST * sizeof(float)};
   t.code = TRANSFORM_REPACK;
-  for (int nibbles = 0; nibbles < 2; nibbles++, t.twos = !t.twos) {
+  for (int nibbles = 0; nibbles < 2; nibbles++, t.twos_complement = !t.twos_complement) {
     t.nibbles = nibbles;
     if (!transform_fault(&t))
       check(e, &t);
   }
   t.code = TRANSFORM_RECODE;
   t.nibbles = false;
-  for (int twos = 0; twos < 2; twos++) {
-    t.twos = twos;
+  for (int twos_complement = 0; twos_complement < 2; twos_complement++) {
+    t.twos_complement = twos_complement;
     check(e, &t);
   }
 }

@@ -242,7 +242,7 @@ static Status put_entry(const ViewJob *job, uint64_t raw, uint8_t *to, unsigned 
   bool limited = row->min != 0 || row->max != 0;
   if (limited && (value < row->min || value > row->max))
     return tensor_fault(&job->at, DIAG_TENSOR_DATA,
-                        " has the value %lld, which type %s cannot hold", (long long)value,
+                        " has the value %lld, which is out of range of type %s", (long long)value,
                         row->name);
   memcpy(to, &value, width); /* the low bytes, on a little-endian host */
   return STATUS_OK;

@@ -81,7 +81,7 @@ static bool add_comparison(Import *im, NodeId n, bool negated, Condition *c) {
 }
 
 /* A copy of one element in another shape. */
-static bool hands_on(const Graph *g, NodeId n) {
+static bool is_bool_copy(const Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
   return (op_has_trait(op, OP_VIEW) || op == OP_CLONE || op == OP_TO_COPY) &&
          value_dtype(g, node_value(g, n, 0)) == DTYPE_BOOL &&
@@ -98,7 +98,7 @@ static void take_apart(Import *im, ValueId v, bool negated, Condition *c, uint32
       add_part(c, 0, false); /* never holds */
   } else if (op == OP_NONE || depth > CONDITION_DEPTH_MAX) {
     c->whole = false;
-  } else if (hands_on(g, n)) {
+  } else if (is_bool_copy(g, n)) {
     take_apart(im, node_value(g, n, 0), negated, c, depth + 1);
   } else if (op == OP_LOGICAL_NOT) {
     take_apart(im, node_value(g, n, 0), !negated, c, depth + 1);
@@ -313,8 +313,8 @@ static bool translate_probe(Import *im, Probe *p, bool formulas, Binding *output
 }
 
 /* Whether the body hands input i on as output k; last: the node, but Identity, that makes it. */
-static bool hands_on_input(const Onnx__GraphProto *body, size_t k, size_t i,
-                           const Onnx__NodeProto **last) {
+static bool passes_input_on(const Onnx__GraphProto *body, size_t k, size_t i,
+                            const Onnx__NodeProto **last) {
   const char *name = body->output[k] ? body->output[k]->name : NULL;
   *last = NULL;
   for (size_t at = body->n_node; at-- > 0 && !*last;) {
@@ -376,7 +376,7 @@ static void prove(Import *im, Probe *p, Binding *outputs) {
 /* Does the loop go on as long as it may? */
 static bool runs_on(const Onnx__GraphProto *body) {
   const Onnx__NodeProto *last;
-  return hands_on_input(body, 0, 1, &last) ||
+  return passes_input_on(body, 0, 1, &last) ||
          (last && sv_eq_str(onnx_text(last->op_type), "Constant"));
 }
 
@@ -396,7 +396,7 @@ bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
                value_dtype(im->g, state->value) != DTYPE_BOOL &&
                one_whole(im, state->value, &c->init);
     const Onnx__NodeProto *last;
-    p.stays[k] = c->known && hands_on_input(loop->body, 1 + (size_t)k, 2 + (size_t)k, &last);
+    p.stays[k] = c->known && passes_input_on(loop->body, 1 + (size_t)k, 2 + (size_t)k, &last);
   }
   begin_probe(im, &p);
   ControlTrial trial;
