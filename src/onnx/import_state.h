@@ -99,6 +99,8 @@ typedef struct ImportState {
   Unsupported unsupported[IMPORT_UNSUPPORTED_MAX];
   uint32_t unsupported_count;
   uint32_t assumed; /* bits of operator sets that are not imported, and were told of */
+  bool growth_told; /* that caches grow, and the input that says how much of them counts is not read
+                     */
   DimName *dims;    /* dim_params seen so far */
   uint32_t dim_count, dim_capacity;
   bool dims_missing;                     /* DIM_UNBOUND */

@@ -450,11 +450,15 @@ static Status check_rest(const Deriver *x) {
   return STATUS_OK;
 }
 
-/* Runners sample from the logits of the last token; raise_slices computes only those. */
+/* Runners sample from the logits of the last token; raise_slices computes only those. Some models
+ * have no others: [1, 1, vocabulary] or [1, vocabulary]. */
 static Status last_logits(Deriver *x, uint32_t output, ValueId *out) {
   Graph *g = x->g;
-  ValueId logits = graph_output(g, output);
-  if (value_rank(g, logits) != 3 || value_dim(g, logits, 1) != x->rows)
+  ValueId logits = *out = graph_output(g, output);
+  if (value_rank(g, logits) == 2 && value_dim(g, logits, 0) == 1)
+    return STATUS_OK;
+  if (value_rank(g, logits) != 3 ||
+      (value_dim(g, logits, 1) != x->rows && value_dim(g, logits, 1) != 1))
     return refuse(x, "output '" SV_FMT "' is not [1, n, vocabulary]",
                   SV_ARG(x->d->values[KEY_LOGITS]));
   Builder b = builder_make(g, 0, 0);

@@ -4,13 +4,16 @@ t print $m --derive llm:context=8,prefill=4,bos=1,eos=2+3 --no-locations
 t lower $m --derive llm:context=8,prefill=4,bos=1,eos=2+3 --constant get_max_seq_len=3 -o a.pte
 t verify a.pte
 t inspect a.pte
-calls="-i 0=$data/tokens3.npy -i 1=$data/at0.npy -i 0=$data/tokens1.npy -i 1=$data/at3.npy"
+calls="-i 0=$data/llm/tokens3.npy -i 1=$data/llm/at0.npy -i 0=$data/llm/tokens1.npy -i 1=$data/llm/at3.npy"
 t run a.pte $calls
 t lower $m --derive llm:context=8 --backend xnnpack:min-ops=1 -o x.pte
 t run x.pte $calls
 t lower $m --derive llm:context=8 --dim past=0..3 --dim n=1..2 -q -o small.pte
 "$ETC" inspect small.pte | grep '_len'
 t run small.pte $calls
+# Logits of the last token alone are what runners want.
+t lower $data/decoder_last.onnx --derive llm:context=8 -q -o last.pte
+t run last.pte $calls
 cat >r.yaml <<END
 model: $m
 derive: {llm: {context: 8, eos: [2, 3]}}
@@ -27,4 +30,9 @@ for more in past='none.*' present='none.*' past='past_key_values.*.key' tokens=i
 done
 t lower $m --derive llm:context=8,present='present.0.key' -o no.pte
 t lower $data/grow.onnx --dim p=0..4 --derive llm:context=8 -o no.pte
+# A cache that grows where the host may pass a buffer
+g=$data/group_query.onnx
+t lower $g --dim n=1 --dim past=4 -o g.pte
+t lower $g --dim n=1 --dim past=4 --dim total=past -o g.pte
+t lower $g --dim n=1 --dim past=0..4 --state past_key:present_key --state past_value:present_value -o g.pte
 ls

@@ -4,6 +4,7 @@
  * drops what is behind the window (sliding_window_cache) may grow as well: nothing looks there. */
 #include <math.h>
 
+#include "onnx/import_state.h"
 #include "onnx/translate/attention_parts.h"
 
 typedef struct GroupQuery {
@@ -67,6 +68,23 @@ static void refuse(Import *im) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the output output_qk is not supported");
 }
 
+/* Whether the host passes the past: it is neither a state nor made by --derive llm. */
+static bool host_passes(const Import *im) {
+  const ImportOptions *o = im->options;
+  StrView past = onnx_text(im->node->input[3]);
+  return !o->whole_caches && !(o->is_state && o->is_state(o->is_state_user, past));
+}
+
+/* onnxruntime-genai passes buffers of a fixed size also where past and present have dims of
+ * different names. */
+static void warn_growth(Import *im) {
+  if (im->state->growth_told || !import_ok(im) || !host_passes(im))
+    return;
+  im->state->growth_told = true;
+  (void)diag_report(im->ctx->sink, DIAG_CACHE_GROWS, graph_place(im->g, im->b.loc),
+                    "the present is the past with the new tokens behind it: seqlens_k is not read");
+}
+
 /* Finds how long the present is, and where the new keys go. */
 static void read_past(Import *im, GroupQuery *a) {
   SymTable *t = &im->g->syms;
@@ -90,6 +108,7 @@ static void read_past(Import *im, GroupQuery *a) {
   a->length = buffer ? past : sym_add(t, past, a->steps);
   a->same = !buffer && a->batch == 1;
   if (a->same) {
+    warn_growth(im);
     a->before = ex_size(im, past);
     return;
   }

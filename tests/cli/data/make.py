@@ -88,9 +88,24 @@ def decoder():
     inputs += [value(f"past_key_values.{c}", [1, 2, "past", 2]) for c in cache]
     outputs = [value("logits", [1, "n", 8]), *(value(f"present.{c}", [1, 2, "end", 2]) for c in cache)]
     save("decoder.onnx", nodes, inputs, outputs, initializers)
+    initializers.append(onnx.numpy_helper.from_array(np.array(-1, np.int64), "last"))
+    nodes[-1:] = [node("Gather", ["y", "last"], ["row"], axis=1), node("MatMul", ["row", "back"], ["logits"])]
+    save("decoder_last.onnx", nodes, inputs, [value("logits", [1, 8]), *outputs[1:]], initializers)
     os.makedirs(os.path.join(HERE, "llm"), exist_ok=True)
     for name, array in (("tokens3", [[3, 1, 4]]), ("tokens1", [[5]]), ("at0", [0]), ("at3", [3])):
         np.save(os.path.join(HERE, "llm", f"{name}.npy"), np.array(array, np.int64))
+
+
+def group_query():
+    """GroupQueryAttention whose past and present have dims of different names, as onnxruntime-genai writes them."""
+    node = helper.make_node("GroupQueryAttention", ["q", "k", "v", "past_key", "past_value", "seqlens_k", "total_sequence_length"],
+                            ["y", "present_key", "present_value"], "attention", domain="com.microsoft", num_heads=2, kv_num_heads=1)
+    inputs = [value("q", [1, "n", 8]), value("k", [1, "n", 4]), value("v", [1, "n", 4]), *(value(f"past_{x}", [1, 1, "past", 4]) for x in ("key", "value")),
+              value("seqlens_k", [1], TensorProto.INT32), value("total_sequence_length", [], TensorProto.INT32)]
+    outputs = [value("y", [1, "n", 8]), *(value(f"present_{x}", [1, 1, "total", 4]) for x in ("key", "value"))]
+    graph = helper.make_graph([node], "main", inputs, outputs)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name=""), os.path.join(HERE, "group_query.onnx"))
 
 
 def why():
@@ -158,6 +173,7 @@ def main():
     save("grow.onnx", [node("Concat", ["past.0", "x"], ["present.0"], axis=0), node("ReduceMax", ["present.0"], ["y"])],
          [value("x", [2, 3]), value("past.0", ["p", 3])], [value("y", [1, 1]), value("present.0", ["q", 3])])
     decoder()
+    group_query()
     # For backends: nodes that XNNPACK takes, in a batch that varies, around some that it refuses.
     save("mixed.onnx", [node("Exp", ["x"], ["e"], name="enc/exp"), node("Mul", ["e", "x"], ["m"], name="enc/mul"),
                         node("Erf", ["m"], ["f"], name="enc/erf"), node("Tanh", ["f"], ["t"], name="dec/tanh"),
