@@ -7,7 +7,10 @@
  * positions follow from the two lengths. */
 #include "pipeline/derive.h"
 
+#include <inttypes.h>
+
 #include "ir/builder.h"
+#include "ir/match.h"
 #include "ir/verify.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/settings.h"
@@ -350,6 +353,48 @@ static Status add_start(Deriver *x) {
   return x->start.status;
 }
 
+enum { POSITION_STEPS_MAX = 16 };
+
+/* The rows of the table that n reads at v; -1: of none. */
+static int64_t table_rows(const Graph *g, NodeId n, ValueId v) {
+  OpId op = (OpId)node_cget(g, n)->op;
+  bool reads = (op == OP_EMBEDDING && node_value(g, n, 1) == v) ||
+               (op == OP_INDEX_TENSOR && node_list_count(g, n, 1) == 1 &&
+                node_list_value(g, n, 1, 0) == v) ||
+               (op == OP_INDEX_SELECT && node_int(g, n, 1) == 0 && node_value(g, n, 2) == v);
+  return reads && value_is_const(g, node_value(g, n, 0)) ? value_dim(g, node_value(g, n, 0), 0)
+                                                         : -1;
+}
+
+/* A table that is read at the positions, of which v has `more` than they are, has a row for each.
+ */
+static Status check_tables(const Deriver *x, ValueId v, int64_t more, uint32_t steps) {
+  const Graph *g = x->g;
+  Status status = STATUS_OK;
+  for (UseId u = first_use(g, v); u && steps && status == STATUS_OK; u = g->uses[u].next) {
+    NodeId n = g->uses[u].node;
+    OpId op = (OpId)node_cget(g, n)->op;
+    int64_t rows = table_rows(g, n, v), context = sym_upper(&g->syms, x->past) + 1;
+    ValueId other = 0;
+    double number;
+    if (rows >= 0 && rows < context + more) {
+      Diag *d = diag_begin(&x->s->sink, DIAG_DERIVE, node_place(g, n));
+      diag_message(d, "the table of positions has %" PRId64 " rows, not %" PRId64, rows,
+                   context + more);
+      diag_hint(d, "give at most --derive llm:context=%" PRId64, rows - more);
+      return diag_end(d);
+    }
+    if (op == OP_ADD_TENSOR)
+      other = node_value(g, n, 0) == v ? node_value(g, n, 1) : node_value(g, n, 0);
+    if (op_has_trait(op, OP_VIEW) || op == OP_TO_COPY || op == OP_EXPAND_COPY)
+      status = check_tables(x, node_result(g, n, 0), more, steps - 1);
+    else if (other && match_number(g, other, &number) && number >= 0 && number < INT32_MAX)
+      status = check_tables(x, node_result(g, n, 0), more + int_clamped(number, 0, INT32_MAX),
+                            steps - 1);
+  }
+  return status;
+}
+
 /* An input that is a function of the two lengths. */
 static Status replace_input(Deriver *x, uint32_t position, Role role) {
   Graph *g = x->g;
@@ -364,6 +409,7 @@ static Status replace_input(Deriver *x, uint32_t position, Role role) {
   if (role == ROLE_MASK) {
     made = build(&x->start, OP_FULL, A_INTS(dims, t.rank), A_INT(1), A_DTYPE(t.dtype));
   } else {
+    TRY(check_tables(x, in, 0, POSITION_STEPS_MAX));
     made = build_cast(&x->start, x->indices, (DType)t.dtype);
     made = build_view(&x->start, made, dims, t.rank);
   }

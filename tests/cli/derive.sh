@@ -23,6 +23,8 @@ t run r.pte --method get_eos_ids
 for value in llm llm:context=0 llm:context=x llm:context=8,prefill=9 llm:context=8,eos=a llm:context=8,bos=1+2 llm:contxt=8 lm; do
   t lower $m --derive $value -o no.pte
 done
+t lower $m --derive llm:context=16 -q -o sixteen.pte
+t lower $m --derive llm:context=17 -o no.pte
 t lower $m --dim total=1..6 --derive llm:context=8,mask=none -o no.pte
 t lower $m --dim total=1..6 --derive llm:context=8 -o no.pte
 for more in past='none.*' present='none.*' past='past_key_values.*.key' tokens=ids logits=none; do
