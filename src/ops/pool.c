@@ -307,7 +307,7 @@ Status kern_max_pool2d_with_indices(Kernel *k) {
   Pool p;
   TRY(pool_start(k, &p));
   TRY(pool_windows(k, true, &p));
-  if (p.self->dtype != DTYPE_F32) /* max_body_f32 reads them as they are */
+  if (p.self->dtype != DTYPE_F32) /* max_body_f32 reads the tensor itself */
     TRY(load_elements(k, &p));
   p.indices = k->results[1];
   if (p.indices->dtype != DTYPE_I64)
