@@ -160,3 +160,17 @@ ValueId match_row(Graph *g, ValueId v, SymInt columns) {
 }
 
 bool match_close(double a, double b, double relative) { return fabs(a - b) <= relative * fabs(b); }
+
+int64_t match_selected_dim(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
+  switch (node_cget(g, n)->op) {
+  case OP_EMBEDDING:
+    return i == 1 ? 0 : -1;
+  case OP_INDEX_TENSOR:
+    return i == 1 ? (int64_t)k : -1;
+  case OP_INDEX_SELECT:
+  case OP_GATHER:
+    return i == 2 ? wrap_dim(node_int(g, n, 1), value_rank(g, node_value(g, n, 0))) : -1;
+  default:
+    return -1;
+  }
+}

@@ -32,6 +32,10 @@ NodeId match_lone_norm(const Graph *g, ValueId v, OpId op);
 /* v, one element a column, as [columns]: itself, or of a constant with dims of 1 in front another
  * one with the same bytes; 0 for others. */
 ValueId match_row(Graph *g, ValueId v, SymInt columns);
+/* The dim that element k of argument i of n, indices, selects from the first operand of n; -1:
+ * none.
+ */
+int64_t match_selected_dim(const Graph *g, NodeId n, uint32_t i, uint32_t k);
 /* |a - b| <= relative * |b|. */
 bool match_close(double a, double b, double relative);
 

@@ -112,9 +112,9 @@ static Status parse_hash(Parser *p, uint64_t *out) {
   uint64_t value = 0;
   bool ok = digits.size == 16;
   for (size_t i = 0; ok && i < digits.size; i++) {
-    int digit = hex_digit(digits.data[i]);
-    ok = digit >= 0;
-    value = ok ? value << 4 | (uint64_t)digit : 0;
+    const char *hex = "0123456789abcdef", *digit = memchr(hex, digits.data[i], 16);
+    ok = digit != NULL; /* as it is printed: no capitals */
+    value = ok ? value << 4 | (uint64_t)(digit - hex) : 0;
   }
   if (!ok)
     return lexer_error(l, digits.data, "a hash has 16 hexadecimal digits");

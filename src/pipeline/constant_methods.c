@@ -251,12 +251,15 @@ static EtcStatus read_list(Items *l, StrView text) {
   return status;
 }
 
+bool session_constant_is_text(StrView word) {
+  return !is_digits(word) && !is_not_finite(word) && read_word(word).kind == CONSTANT_TEXT;
+}
+
 /* Bare text holds commas of its own: only numbers and bools make lists. */
 static bool is_bare_text(StrView text) {
   if (text.size && (text.data[0] == '"' || text.data[0] == '\''))
     return false;
-  StrView first = bare_word(text);
-  return !is_digits(first) && !is_not_finite(first) && read_word(first).kind == CONSTANT_TEXT;
+  return session_constant_is_text(bare_word(text));
 }
 
 EtcStatus session_set_constant(Session *s, StrView value) {

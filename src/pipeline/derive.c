@@ -355,15 +355,16 @@ static Status add_start(Deriver *x) {
 
 enum { POSITION_STEPS_MAX = 16 };
 
-/* The rows of the table that n reads at v; -1: of none. */
+/* The rows of the constant table that n reads at v; -1: of none. */
 static int64_t table_rows(const Graph *g, NodeId n, ValueId v) {
-  OpId op = (OpId)node_cget(g, n)->op;
-  bool reads = (op == OP_EMBEDDING && node_value(g, n, 1) == v) ||
-               (op == OP_INDEX_TENSOR && node_list_count(g, n, 1) == 1 &&
-                node_list_value(g, n, 1, 0) == v) ||
-               (op == OP_INDEX_SELECT && node_int(g, n, 1) == 0 && node_value(g, n, 2) == v);
-  return reads && value_is_const(g, node_value(g, n, 0)) ? value_dim(g, node_value(g, n, 0), 0)
-                                                         : -1;
+  int64_t rows = -1;
+  FOR_ARG_OPERANDS(g, n, i, w, {
+    int64_t dim = w == v ? match_selected_dim(g, n, i, k_) : -1;
+    ValueId table = dim >= 0 ? node_value(g, n, 0) : 0;
+    if (table && value_is_const(g, table) && dim < value_rank(g, table))
+      rows = value_dim(g, table, (uint32_t)dim);
+  })
+  return rows;
 }
 
 /* A table that is read at the positions, of which v has `more` than they are, has a row for each.

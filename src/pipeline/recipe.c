@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "pipeline/constant_methods.h"
 #include "pipeline/settings.h"
 #include "pipeline/yaml_reader.h"
 #include "support/text.h"
@@ -76,13 +77,6 @@ static bool is_ambiguous(StrView text) {
   return number && !text_parse_double(text, &value);
 }
 
-/* Whether --constant reads the text as a number or a bool, or says why not. */
-static bool is_number(StrView text) {
-  double value;
-  return text_parse_double(text, &value) || text.data[0] == '.' || sv_eq(text, SV("true")) ||
-         sv_eq(text, SV("false"));
-}
-
 /* A scalar as --constant takes it: in quotes where the file has some, or where a list has text,
  * which --constant takes with all of its commas. */
 static EtcStatus read_constant(Reader *r, bool in_list, StrBuf *out) {
@@ -96,7 +90,7 @@ static EtcStatus read_constant(Reader *r, bool in_list, StrBuf *out) {
   if (!quoted && in_list && sv_has_suffix(text, SV(".npy")))
     return yaml_wrong(r->yaml, "write 'NAME: FILE.npy'; in quotes it is text",
                       "'" SV_FMT "': a list has no arrays", SV_ARG(text));
-  if (quoted || (in_list && !is_number(text))) {
+  if (quoted || (in_list && session_constant_is_text(text))) {
     strbuf_append_char(out, '"');
     strbuf_append_escaped(out, text);
     strbuf_append_char(out, '"');

@@ -147,6 +147,8 @@ static Status run_passes(Session *s, StageId stage) {
 /* Before passes expand the operators. */
 static Status prepare_source(Session *s, Method *m) {
   (void)s;
+  if (!m->options->pass.quantize)
+    return STATUS_OK;
   for (FOR_NODES(m->graph, n))
     m->quantized_before |= is_quantize(m->graph, n) || is_dequantize(m->graph, n);
   return STATUS_OK;

@@ -1,7 +1,7 @@
 /* See made_samples.h. */
 #include "quant/made_samples.h"
 
-#include "ir/op.h"
+#include "ir/match.h"
 #include "support/random.h"
 
 /* Of 8, 16, 32 and 64 samples; with 64 the networks of tests/bench/quantize.py gain 0.5 dB at most
@@ -9,21 +9,6 @@
 enum { SAMPLES = 32, LENGTH = 64, BYTES_MAX = INT32_MAX };
 
 /* --- integers that select rows --- */
-
-/* The dim that element k of argument i of n selects from the first operand of n; -1: none. */
-static int64_t selected_dim(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
-  switch (node_cget(g, n)->op) {
-  case OP_EMBEDDING:
-    return i == 1 ? 0 : -1;
-  case OP_INDEX_TENSOR:
-    return i == 1 ? (int64_t)k : -1;
-  case OP_INDEX_SELECT:
-  case OP_GATHER:
-    return i == 2 ? wrap_dim(node_int(g, n, 1), value_rank(g, node_value(g, n, 0))) : -1;
-  default:
-    return -1;
-  }
-}
 
 /* Whether the elements of a result are elements of the operands. */
 static bool passes_on(OpId op) {
@@ -56,7 +41,7 @@ static void find_rows(MadeSamples *s, Arena *arena) {
   for (NodeId n = g->last; n; n = node_cget(g, n)->prev)
     FOR_ARG_OPERANDS(g, n, i, v, {
       if (v && holds_integers(g, v))
-        note_operand(s, n, v, selected_dim(g, n, i, k_));
+        note_operand(s, n, v, match_selected_dim(g, n, i, k_));
     })
 }
 
