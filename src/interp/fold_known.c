@@ -265,6 +265,38 @@ static bool known_permute(Known *k) {
   return true;
 }
 
+/* The places that scatter or index_put write to, if one number names each. */
+static const SymInt *written_places(Known *k, bool by_rows, uint32_t *count) {
+  if (!by_rows)
+    return operand(k, 2, count);
+  ValueId rows = node_list_count(k->g, k->n, 1) == 1 ? node_list_value(k->g, k->n, 1, 0) : 0;
+  return rows && dtype_is_int(value_dtype(k->g, rows))
+             ? fold_contents(k->f, k->g, rows, &k->f->scratch, count)
+             : NULL;
+}
+
+/* scatter, scatter_add and index_put into a list: so exporters replace one size of a shape. */
+static bool known_scatter(Known *k) {
+  OpId op = node_cget(k->g, k->n)->op;
+  bool by_rows = op == OP_INDEX_PUT,
+       add = by_rows ? node_bool(k->g, k->n, 3) : op == OP_SCATTER_ADD;
+  uint32_t updates, places;
+  if (value_rank(k->g, node_result(k->g, k->n, 0)) != 1)
+    return false;
+  const SymInt *update = operand(k, by_rows ? 2 : 3, &updates),
+               *place = written_places(k, by_rows, &places);
+  if (!update || !place || (updates != places && updates != 1) || !known_copy(k))
+    return false;
+  for (uint32_t i = 0; i < places; i++) {
+    SymInt at = place[i], with = update[updates == 1 ? 0 : i];
+    if (!sym_is_const(at) || at < -(int64_t)k->count || at >= k->count)
+      return false;
+    SymInt *to = &k->out[at < 0 ? at + k->count : at];
+    *to = add ? sym_add(&k->g->syms, *to, with) : with;
+  }
+  return true;
+}
+
 /* Element i of an operand broadcast to the result; only a single element or the same count
  * broadcasts here. */
 static bool binary_operands(Known *k, const SymInt **a, const SymInt **b, uint32_t *na,
@@ -473,6 +505,9 @@ static KnownFn *known_by(const Graph *g, NodeId n) {
       [OP_INDEX_SELECT] = known_pick,
       [OP_FLIP] = known_pick,
       [OP_PERMUTE_COPY] = known_permute,
+      [OP_SCATTER_SRC] = known_scatter,
+      [OP_SCATTER_ADD] = known_scatter,
+      [OP_INDEX_PUT] = known_scatter,
       [OP_WHERE_SELF] = known_where,
       [OP_CLAMP] = known_clamp,
       [OP_CLAMP_TENSOR] = known_clamp,

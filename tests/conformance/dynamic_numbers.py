@@ -72,4 +72,11 @@ CASES = [
          'o = Constant<value_ints = [-1]>() u = Unsqueeze(x, o) s = Shape<start = 1, end = 2>(x) l = Squeeze(s) a = Constant<value = int64 {1}>() '
          'y = DFT<onesided = 1>(u, l, a) k = Add(l, a) z = DFT(u, k, a)',
          lambda n, m: [floats(n, m)], opset=20),
+    # One size of a shape replaced, as TorchScript's index_copy does, from its end, and one increased.
+    Case('sizes written into a shape', 'float[3,4] c, float[n,1] x', 'float[p,q] y, float[r,s] z, float[t,u] w',
+         's = Shape(c) i0 = Constant<value_ints = [0]>() e = Constant<value_ints = [-1]>() d = Shape<start = 0, end = 1>(x) '
+         'p = ScatterElements<axis = 0>(s, i0, d) y = Expand(x, p) k = Constant<value = int64[1,1] {1}>() q = ScatterND(s, k, d) '
+         't = Transpose<perm = [1,0]>(x) z = Expand(t, q) three = Constant<value_ints = [3]>() '
+         'r = ScatterElements<axis = 0, reduction = "add">(p, e, three) w = Expand(x, r)',
+         lambda n, m: [floats(3, 4), floats(n, 1)]),
 ]
