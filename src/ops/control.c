@@ -47,7 +47,34 @@ Status shape_if(Graph *g, NodeId n) { return check_condition(g, n, 0); }
 
 /* --- endif --- */
 
-static Status join_branches(Graph *g, NodeId n, uint32_t k) {
+/* Pairs of sizes that the branches give and the size that each became. Beyond the limit equal pairs
+ * become several symbols, of which less is known. */
+enum { JOINED_MAX = 32 };
+
+typedef struct JoinedSizes {
+  SymInt from[JOINED_MAX][2], to[JOINED_MAX];
+  uint32_t count;
+} JoinedSizes;
+
+/* The size of one dim of the results: of equal pairs the same, as all caches of a decoder have one
+ * length whichever branch ran. */
+static SymInt join_sizes(Graph *g, JoinedSizes *j, SymInt have, SymInt x, SymInt y) {
+  SymTable *t = &g->syms;
+  int64_t lo = min_i64(sym_lower(t, x), sym_lower(t, y)),
+          hi = max_i64(sym_upper(t, x), sym_upper(t, y));
+  for (uint32_t i = 0; i < j->count && !is_unbacked(g, have); i++)
+    if (j->from[i][0] == x && j->from[i][1] == y)
+      return j->to[i];
+  SymInt joined = size_between(g, is_unbacked(g, have) ? have : -1, lo, hi);
+  if (j->count < JOINED_MAX) {
+    j->from[j->count][0] = x;
+    j->from[j->count][1] = y;
+    j->to[j->count++] = joined;
+  }
+  return joined;
+}
+
+static Status join_branches(Graph *g, NodeId n, uint32_t k, JoinedSizes *joined) {
   ValueId a = node_list_value(g, n, 0, k), b = node_list_value(g, n, 1, k);
   Dims x = value_dims(g, a), y = value_dims(g, b);
   if (value_dtype(g, a) != value_dtype(g, b))
@@ -56,15 +83,9 @@ static Status join_branches(Graph *g, NodeId n, uint32_t k) {
   if (x.rank != y.rank)
     return bad_shape(g, n, "result %u has rank %u in one branch and %u in the other", k, x.rank,
                      y.rank);
-  for (uint32_t i = 0; i < x.rank; i++) {
-    if (x.d[i] == y.d[i])
-      continue;
-    SymTable *t = &g->syms;
-    SymInt have = handed_dim(g, n, k, x.rank, i);
-    x.d[i] = size_between(g, is_unbacked(g, have) ? have : -1,
-                          min_i64(sym_lower(t, x.d[i]), sym_lower(t, y.d[i])),
-                          max_i64(sym_upper(t, x.d[i]), sym_upper(t, y.d[i])));
-  }
+  for (uint32_t i = 0; i < x.rank; i++)
+    if (x.d[i] != y.d[i])
+      x.d[i] = join_sizes(g, joined, handed_dim(g, n, k, x.rank, i), x.d[i], y.d[i]);
   return shape_result(g, n, k, value_dtype(g, a), &x);
 }
 
@@ -73,8 +94,9 @@ Status shape_endif(Graph *g, NodeId n) {
   if (count != node_list_count(g, n, 1))
     return bad_arg(g, n, "the branches give %u and %u values", count, node_list_count(g, n, 1));
   TRY(set_results(g, n, count));
+  JoinedSizes joined = {.count = 0};
   for (uint32_t k = 0; k < count; k++)
-    TRY(join_branches(g, n, k));
+    TRY(join_branches(g, n, k, &joined));
   return STATUS_OK;
 }
 

@@ -136,6 +136,18 @@ def cache_cases():
                    "a = Constant<value_ints=[1]>() present = Slice(all, s, e, a) y = ReduceSum<keepdims=0>(present, a) }")
     yield single("sliding_window", window, {"past": ("present", zeros(1, 0, 3))},
                  [{"x": floats(1, 1, 3)} for _ in range(7)], dims={"p": "0..3"})
+    # As optimum merges an encoder-decoder: with caches or without; those of the encoder are made by one of the branches.
+    merged = graph(
+        "g (float[1,1,4] x, float[1,e,4] h, bool[1] again, float[1,p,4] k, float[1,p,4] v, float[1,q,4] ek, float[1,q,4] ev) => "
+        "(float[1,a,4] y, float[1,b,4] kn, float[1,b,4] vn, float[1,c,4] ekn, float[1,c,4] evn) { kn, vn, ekn, evn = If(again)"
+        "<then_branch = t () => (float[1,tb,4] tk, float[1,tb,4] tv, float[1,tc,4] tek, float[1,tc,4] tev) "
+        "{ tk = Concat<axis=1>(k, x) tv = Concat<axis=1>(v, x) tek = Identity(ek) tev = Identity(ev) }, "
+        "else_branch = f () => (float[1,fb,4] fk, float[1,fb,4] fv, float[1,fc,4] fek, float[1,fc,4] fev) "
+        "{ fk = Identity(x) fv = Neg(x) fek = Relu(h) fev = Neg(h) }> "
+        "kv = Mul(kn, vn) ekv = Mul(ekn, evn) ax = Constant<value_ints=[1]>() s = ReduceSum(ekv, ax) y = Add(kv, s) }")
+    yield single("merged_decoder", merged, {n: (f"{n}n", zeros(1, 0, 4)) for n in ("k", "v", "ek", "ev")},
+                 [{"x": floats(1, 1, 4), "h": floats(1, 3, 4), "again": np.array([again])} for again in (False, True, True, False, True)],
+                 dims={"p": "0..5", "q": "0..3", "e": "1..3"})
 
 
 def recurrent_cases():
