@@ -5,283 +5,13 @@
  * symbols, start_pos gives the past one its value. So a prefill of many tokens and the step of one
  * are calls of one method, and a host may go back to an earlier position. Mask, positions and cache
  * positions follow from the two lengths. */
-#include "pipeline/derive.h"
-
 #include <inttypes.h>
 
 #include "ir/builder.h"
 #include "ir/match.h"
 #include "ir/verify.h"
-#include "pipeline/constant_methods.h"
-#include "pipeline/settings.h"
+#include "pipeline/derive_parts.h"
 #include "support/text.h"
-
-typedef enum DeriveKey {
-  KEY_CONTEXT,
-  KEY_PREFILL,
-  KEY_BOS,
-  KEY_EOS,
-  KEY_TOKENS,
-  KEY_MASK,
-  KEY_POSITIONS,
-  KEY_PAST,
-  KEY_PRESENT,
-  KEY_LOGITS,
-  KEY_COUNT
-} DeriveKey;
-
-struct Derive {
-  StrView values[KEY_COUNT];
-  int64_t context, prefill;
-};
-
-static const struct {
-  const char *name, *fallback;
-} keys[KEY_COUNT] = {
-    [KEY_CONTEXT] = {"context", ""},
-    [KEY_PREFILL] = {"prefill", ""},
-    [KEY_BOS] = {"bos", ""},
-    [KEY_EOS] = {"eos", ""},
-    [KEY_TOKENS] = {"tokens", "input_ids"},
-    [KEY_MASK] = {"mask", "attention_mask"},
-    [KEY_POSITIONS] = {"positions", "position_ids"},
-    [KEY_PAST] = {"past", "past_key_values.*"},
-    [KEY_PRESENT] = {"present", "present.*"},
-    [KEY_LOGITS] = {"logits", "logits"},
-};
-
-enum { MAX_LENGTH = 1 << 24, MAX_HEADS = 1 << 16, DEFAULT_PREFILL = 128 };
-
-/* --- settings --- */
-
-static EtcStatus wrong_value(Session *s, const char *key, StrView value) {
-  return session_usage(s, "--derive", "write llm:context=2048,prefill=128,bos=1,eos=2",
-                       "'" SV_FMT "' is not a value of %s", SV_ARG(value), key);
-}
-
-static EtcStatus set_key(Session *s, struct Derive *d, StrView text) {
-  const char *names[KEY_COUNT];
-  StrView key = text, value = {0};
-  (void)session_split(text, '=', &key, &value);
-  for (int i = 0; i < KEY_COUNT; i++) {
-    names[i] = keys[i].name;
-    if (!sv_eq_str(key, keys[i].name))
-      continue;
-    if (!value.size)
-      return wrong_value(s, keys[i].name, value);
-    d->values[i] = sv_from(arena_strdup(&s->arena, value));
-    return ETC_OK;
-  }
-  int nearest = text_nearest(key, names, KEY_COUNT);
-  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
-  return session_usage(s, "--derive", hint ? hint : "'etc help lower' tells of --derive",
-                       "llm has no setting '" SV_FMT "'", SV_ARG(key));
-}
-
-static EtcStatus read_length(Session *s, const struct Derive *d, DeriveKey key, int64_t fallback,
-                             int64_t *out) {
-  *out = fallback;
-  if (!d->values[key].size ||
-      (text_parse_i64(d->values[key], out) && *out >= 1 && *out <= MAX_LENGTH))
-    return ETC_OK;
-  return wrong_value(s, keys[key].name, d->values[key]);
-}
-
-/* The ids in 2 or 2+3, for get_bos_id and get_eos_ids. */
-static EtcStatus read_ids(Session *s, const struct Derive *d, DeriveKey key, ConstantItem **items,
-                          uint32_t *count) {
-  StrView rest = d->values[key];
-  *items = ARENA_ARRAY(&s->arena, ConstantItem, rest.size + 1);
-  for (*count = 0; rest.size;) {
-    StrView id = rest, tail = {0};
-    (void)session_split(rest, '+', &id, &tail);
-    ConstantItem item = {.kind = CONSTANT_INT};
-    if (!text_parse_i64(id, &item.i) || item.i < 0)
-      return wrong_value(s, keys[key].name, d->values[key]);
-    (*items)[(*count)++] = item;
-    rest = tail;
-  }
-  return ETC_OK;
-}
-
-static EtcStatus check_settings(Session *s, struct Derive *d) {
-  ConstantItem *items;
-  uint32_t count = 0;
-  if (!d->values[KEY_CONTEXT].size)
-    return session_usage(s, "--derive",
-                         "write llm:context=N, the tokens that the cache has room for",
-                         "the length of the context is missing");
-  TRY(read_length(s, d, KEY_CONTEXT, 0, &d->context));
-  TRY(read_length(s, d, KEY_PREFILL, min_i64(d->context, DEFAULT_PREFILL), &d->prefill));
-  if (d->prefill > d->context)
-    return session_usage(s, "--derive", "give prefill a number up to that of context",
-                         "prefill (%lld) is above context (%lld)", (long long)d->prefill,
-                         (long long)d->context);
-  TRY(read_ids(s, d, KEY_EOS, &items, &count));
-  TRY(read_ids(s, d, KEY_BOS, &items, &count));
-  return count > 1 ? wrong_value(s, "bos", d->values[KEY_BOS]) : ETC_OK;
-}
-
-EtcStatus session_set_derive(Session *s, StrView value) {
-  StrView name = value, rest = {0};
-  struct Derive *d = ARENA_NEW(&s->arena, struct Derive);
-  *d = (struct Derive){0};
-  (void)session_split(value, ':', &name, &rest);
-  if (!sv_eq(name, SV("llm")))
-    return session_usage(s, "--derive", "there is llm", "--derive knows no '" SV_FMT "'",
-                         SV_ARG(name));
-  EtcStatus status = ETC_OK;
-  while (status == ETC_OK && rest.size) {
-    StrView one = rest, tail = {0};
-    (void)session_split(rest, ',', &one, &tail);
-    status = set_key(s, d, one);
-    rest = tail;
-  }
-  if (status == ETC_OK)
-    status = check_settings(s, d);
-  for (int i = 0; i < KEY_COUNT; i++)
-    if (!d->values[i].size)
-      d->values[i] = sv_from(keys[i].fallback);
-  settings_options(s)->derive = d;
-  return status;
-}
-
-/* --- names --- */
-
-typedef enum Role { ROLE_NONE, ROLE_TOKENS, ROLE_MASK, ROLE_POSITIONS, ROLE_PAST } Role;
-
-static Role role_of(const struct Derive *d, StrView name) {
-  StrView stars;
-  if (sv_eq(name, d->values[KEY_TOKENS]))
-    return ROLE_TOKENS;
-  if (sv_eq(name, d->values[KEY_MASK]))
-    return ROLE_MASK;
-  if (sv_eq(name, d->values[KEY_POSITIONS]) || sv_eq(name, SV("cache_position")))
-    return ROLE_POSITIONS;
-  return text_match(d->values[KEY_PAST], name, &stars) ? ROLE_PAST : ROLE_NONE;
-}
-
-static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *value) {
-  const Onnx__TypeProto__Tensor *type = onnx_tensor_type(value);
-  return type ? type->shape : NULL;
-}
-
-/* --- sizes --- */
-
-/* The dims of a decoder, by what --dim calls them. */
-typedef struct Sizes {
-  Session *s;
-  const Onnx__GraphProto *graph;
-  MethodOptions *options; /* of the method, which get what is missing */
-  StrView past, new;      /* names of the lengths; empty where they are fixed, or not seen yet */
-} Sizes;
-
-/* Its dim_param, or INPUT:AXIS. */
-static StrView name_of_dim(Session *s, const Onnx__ValueInfoProto *input, size_t axis) {
-  StrView param = onnx_dim_param(shape_of(input)->dim[axis]);
-  if (!onnx_dim_is_nameless(param))
-    return param;
-  return sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
-}
-
-static void add_flag(Sizes *z, DimFlag flag) {
-  if (!options_dim(z->options, flag.name))
-    options_add_dim(z->options, flag, ARENA_NEW(&z->s->arena, bool));
-}
-
-/* A range for the first dim of its kind, and its name for the others. */
-static void add_length(Sizes *z, StrView *first, StrView name, int64_t lo, int64_t hi) {
-  if (!first->size) {
-    *first = name;
-    add_flag(z, (DimFlag){.name = name, .lo = lo, .hi = hi});
-  } else if (!sv_eq(*first, name)) {
-    add_flag(z, (DimFlag){.name = name, .same = *first});
-  }
-}
-
-/* The name of the number of tokens; of a model for one token it stands for 1. */
-static StrView new_length(Sizes *z) {
-  if (!z->new.size)
-    add_length(z, &z->new, SV("(one token)"), 1, 1);
-  return z->new;
-}
-
-/* A dim of a past input that its present output has, too: the size of a head, or the number of
- * heads. */
-static bool stays(const Sizes *z, const Onnx__ValueInfoProto *past, size_t axis) {
-  const struct Derive *d = z->options->derive;
-  StrView stars, name = onnx_dim_param(shape_of(past)->dim[axis]);
-  (void)text_match(d->values[KEY_PAST], onnx_text(past->name), &stars);
-  StrView present = text_fill(&z->s->arena, d->values[KEY_PRESENT], stars);
-  for (size_t i = 0; i < z->graph->n_output && !onnx_dim_is_nameless(name); i++) {
-    const Onnx__TensorShapeProto *shape = shape_of(z->graph->output[i]);
-    if (sv_eq(onnx_text(z->graph->output[i]->name), present))
-      return shape && axis < shape->n_dim && sv_eq(onnx_dim_param(shape->dim[axis]), name);
-  }
-  return false;
-}
-
-static void add_dim(Sizes *z, const Onnx__ValueInfoProto *input, Role role, size_t axis) {
-  const struct Derive *d = z->options->derive;
-  const Onnx__TensorShapeProto *shape = shape_of(input);
-  StrView name = name_of_dim(z->s, input, axis);
-  bool last = axis + 1 == shape->n_dim;
-  if (axis == 0 && shape->n_dim > 1)
-    add_flag(z, (DimFlag){.name = name, .lo = 1, .hi = 1});
-  else if ((role == ROLE_TOKENS || role == ROLE_POSITIONS) && last)
-    add_length(z, &z->new, name, 1, d->prefill);
-  else if (role == ROLE_PAST && stays(z, input, axis))
-    add_flag(z, (DimFlag){.name = name, .lo = 1, .hi = MAX_HEADS, .asked = true});
-  else if (role == ROLE_PAST)
-    add_length(z, &z->past, name, 0, d->context - 1);
-  else if (role == ROLE_MASK && last && z->past.size)
-    add_flag(z, (DimFlag){.name = name, .same = z->past, .plus = new_length(z)});
-}
-
-static void add_dims(Sizes *z, Role role) {
-  const Onnx__GraphProto *graph = z->graph;
-  for (size_t i = 0; i < graph->n_input; i++) {
-    const Onnx__TensorShapeProto *shape = shape_of(graph->input[i]);
-    if (!shape || role_of(z->options->derive, onnx_text(graph->input[i]->name)) != role)
-      continue;
-    for (size_t axis = 0; axis < shape->n_dim; axis++)
-      if (!onnx_dim_is_known(shape->dim[axis]))
-        add_dim(z, graph->input[i], role, axis);
-  }
-}
-
-/* The model has no input for the tokens, or none for the cache. */
-static Status report_missing(Session *s, const struct Derive *d, Role role) {
-  bool tokens = role == ROLE_TOKENS;
-  return diag_report(&s->sink, DIAG_DERIVE, context_place(&s->ctx),
-                     tokens ? "the model has no input '" SV_FMT "' for the tokens"
-                            : "no input has a name like '" SV_FMT "'",
-                     SV_ARG(d->values[tokens ? KEY_TOKENS : KEY_PAST]));
-}
-
-static bool has_role(const Sizes *z, Role role) {
-  for (size_t i = 0; i < z->graph->n_input; i++)
-    if (role_of(z->options->derive, onnx_text(z->graph->input[i]->name)) == role)
-      return true;
-  return false;
-}
-
-Status derive_dims(Session *s, MethodOptions *options, const Onnx__GraphProto *graph) {
-  Sizes z = {.s = s, .graph = graph, .options = options};
-  if (!options->derive)
-    return STATUS_OK;
-  if (!has_role(&z, ROLE_TOKENS))
-    return report_missing(s, options->derive, ROLE_TOKENS);
-  if (!has_role(&z, ROLE_PAST))
-    return report_missing(s, options->derive, ROLE_PAST);
-  add_dims(&z, ROLE_TOKENS);
-  add_dims(&z, ROLE_POSITIONS);
-  add_dims(&z, ROLE_PAST);
-  add_dims(&z, ROLE_MASK);
-  return STATUS_OK;
-}
-
-/* --- the graph --- */
 
 typedef struct Deriver {
   Session *s;
@@ -307,7 +37,7 @@ static Status refuse(const Deriver *x, const char *format, ...) {
 
 static int find_input(const Deriver *x, Role role) {
   for (uint32_t i = 0; i < x->g->input_count; i++)
-    if (role_of(x->d, input_name(x->g, i)) == role)
+    if (derive_role(x->d, input_name(x->g, i)) == role)
       return (int)i;
   return -1;
 }
@@ -317,7 +47,7 @@ static Status find_lengths(Deriver *x) {
   Graph *g = x->g;
   int tokens = find_input(x, ROLE_TOKENS), past = find_input(x, ROLE_PAST);
   if (past < 0)
-    return report_missing(x->s, x->d, ROLE_PAST);
+    return derive_missing(x->s, x->d, ROLE_PAST);
   ValueId ids = g->inputs[tokens], cache = g->inputs[past];
   const Type *t = value_type(g, ids);
   if (t->rank != 2 || t->dims[0] != 1 || t->dtype != DTYPE_I64)
@@ -477,7 +207,7 @@ static Status make_cache(Deriver *x, uint32_t position) {
 
 static Status change_inputs(Deriver *x) {
   for (uint32_t i = 0; i < x->g->input_count;) {
-    Role role = role_of(x->d, input_name(x->g, i));
+    Role role = derive_role(x->d, input_name(x->g, i));
     if (role == ROLE_MASK || role == ROLE_POSITIONS)
       TRY(replace_input(x, i, role));
     else if (role == ROLE_PAST)
@@ -491,7 +221,7 @@ static Status change_inputs(Deriver *x) {
 static Status check_rest(const Deriver *x) {
   for (uint32_t i = 0; i < x->g->input_count; i++) {
     StrView name = input_name(x->g, i);
-    if (role_of(x->d, name) == ROLE_NONE && !sv_eq(name, SV("start_pos")))
+    if (derive_role(x->d, name) == ROLE_NONE && !sv_eq(name, SV("start_pos")))
       return refuse(x, "input '" SV_FMT "' does not follow from start_pos", SV_ARG(name));
   }
   return STATUS_OK;
@@ -556,7 +286,7 @@ static EtcStatus add_constant(Session *s, const char *name, ConstantItem item) {
 static EtcStatus add_ids(Session *s, const struct Derive *d, const char *name, DeriveKey key) {
   ConstantItem *items;
   uint32_t count;
-  EtcStatus status = read_ids(s, d, key, &items, &count);
+  EtcStatus status = derive_ids(s, d, key, &items, &count);
   if (status != ETC_OK || !count || session_find_constant(s, sv_from(name)))
     return status;
   return session_add_constant(s, sv_from(name), items, count);
@@ -591,7 +321,7 @@ Status derive_run(Session *s) {
       continue;
     s->ctx.model_path = source_name(m->source);
     if (find_input(&x, ROLE_TOKENS) < 0)
-      return report_missing(s, x.d, ROLE_TOKENS);
+      return derive_missing(s, x.d, ROLE_TOKENS);
     TRY(derive_method(s, m, &vocabulary, &dynamic));
     if (add_constants(s, m->options->derive, vocabulary, dynamic) != ETC_OK)
       return STATUS_INVALID;
