@@ -50,8 +50,9 @@ static Status find_lengths(Deriver *x) {
     return derive_missing(x->s, x->d, ROLE_PAST);
   ValueId ids = g->inputs[tokens], cache = g->inputs[past];
   const Type *t = value_type(g, ids);
-  if (t->rank != 2 || t->dims[0] != 1 || t->dtype != DTYPE_I64)
-    return refuse(x, "input '" SV_FMT "' is not i64[1, n]", SV_ARG(x->d->values[KEY_TOKENS]));
+  if (t->rank != 2 || t->dims[0] != 1 || (t->dtype != DTYPE_I64 && t->dtype != DTYPE_I32))
+    return refuse(x, "input '" SV_FMT "' is not i64[1, n] or i32[1, n]",
+                  SV_ARG(x->d->values[KEY_TOKENS]));
   x->rows = t->dims[1];
   x->past = -1;
   for (uint32_t i = 0; i < value_rank(g, cache); i++) {
@@ -65,7 +66,40 @@ static Status find_lengths(Deriver *x) {
   return STATUS_OK;
 }
 
+/* What follows from neither tokens nor start_pos could only be a constant, as the flag of merged
+ * decoders that says whether there are caches. */
+static Status check_inputs(const Deriver *x) {
+  for (uint32_t i = 0; i < x->g->input_count; i++) {
+    StrView name = input_name(x->g, i);
+    if (derive_role(x->d, name) != ROLE_NONE)
+      continue;
+    Diag *d = diag_begin(&x->s->sink, DIAG_DERIVE, context_place(x->g->ctx));
+    diag_message(d, "input '" SV_FMT "' does not follow from start_pos", SV_ARG(name));
+    if (value_dtype(x->g, x->g->inputs[i]) == DTYPE_BOOL)
+      diag_hint(d, "--value %s=1 makes it a constant", shell_word(&x->s->arena, name));
+    return diag_end(d);
+  }
+  return STATUS_OK;
+}
+
 static SymInt end_of(Deriver *x) { return sym_add(&x->g->syms, x->past, x->rows); }
+
+/* Runners hand over tokens of 64 bits. */
+static Status widen_tokens(Deriver *x) {
+  Graph *g = x->g;
+  uint32_t position = (uint32_t)find_input(x, ROLE_TOKENS);
+  ValueId narrow = g->inputs[position];
+  Type t = *value_type(g, narrow);
+  if (t.dtype == DTYPE_I64)
+    return STATUS_OK;
+  TypeId wide = graph_tensor_type(g, DTYPE_I64, t.rank, t.dims, ORDER_CONTIGUOUS);
+  ValueId tokens = graph_add_input(g, wide, value_cget(g, narrow)->name);
+  ValueId made = build_cast(&x->start, tokens, (DType)t.dtype);
+  TRY(x->start.status);
+  graph_replace_uses(g, narrow, made);
+  graph_remove_input(g, position);
+  return STATUS_OK;
+}
 
 /* start_pos and what it says. */
 static Status add_start(Deriver *x) {
@@ -74,7 +108,6 @@ static Status add_start(Deriver *x) {
   NameId name = intern_add(&g->ctx->names, SV("start_pos"));
   ValueId input =
       graph_add_input(g, graph_tensor_type(g, DTYPE_I64, 1, &one, ORDER_CONTIGUOUS), name);
-  x->start = builder_make(g, g->first, 0);
   ValueId number = build(&x->start, OP_LOCAL_SCALAR_DENSE, A_VAL(input));
   TRY(x->start.status);
   value_set_type(g, number, graph_scalar_type(g, TYPE_INT, x->past, true));
@@ -218,15 +251,6 @@ static Status change_inputs(Deriver *x) {
   return STATUS_OK;
 }
 
-static Status check_rest(const Deriver *x) {
-  for (uint32_t i = 0; i < x->g->input_count; i++) {
-    StrView name = input_name(x->g, i);
-    if (derive_role(x->d, name) == ROLE_NONE && !sv_eq(name, SV("start_pos")))
-      return refuse(x, "input '" SV_FMT "' does not follow from start_pos", SV_ARG(name));
-  }
-  return STATUS_OK;
-}
-
 /* Runners sample from the logits of the last token; raise_slices computes only those. Some models
  * have no others: [1, 1, vocabulary] or [1, vocabulary]. */
 static Status last_logits(Deriver *x, uint32_t output, ValueId *out) {
@@ -258,11 +282,12 @@ static Status set_outputs(Deriver *x, int64_t *vocabulary) {
 
 static Status derive_method(Session *s, const Method *m, int64_t *vocabulary, bool *dynamic) {
   Graph *g = m->graph;
-  Deriver x = {.s = s, .d = m->options->derive, .g = g};
+  Deriver x = {.s = s, .d = m->options->derive, .g = g, .start = builder_make(g, g->first, 0)};
   TRY(find_lengths(&x));
+  TRY(check_inputs(&x));
+  TRY(widen_tokens(&x));
   TRY(add_start(&x));
   TRY(change_inputs(&x));
-  TRY(check_rest(&x));
   TRY(set_outputs(&x, vocabulary));
   *dynamic = !sym_is_const(x.rows);
   struct Derive *found = ARENA_NEW(&s->arena, struct Derive);

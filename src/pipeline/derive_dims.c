@@ -68,7 +68,8 @@ static void add_dim(Sizes *z, const Onnx__ValueInfoProto *input, Role role, size
   const Onnx__TensorShapeProto *shape = shape_of(input);
   StrView name = name_of_dim(z->s, input, axis);
   bool last = axis + 1 == shape->n_dim;
-  if (axis == 0 && shape->n_dim > 1)
+  bool heads = axis == 0 && shape->n_dim == 3 && role == ROLE_PAST && stays(z, input, axis);
+  if (axis == 0 && shape->n_dim > 1 && !heads)
     add_flag(z, (DimFlag){.name = name, .lo = 1, .hi = 1});
   else if ((role == ROLE_TOKENS || role == ROLE_POSITIONS) && last)
     add_length(z, &z->new, name, 1, d->prefill);

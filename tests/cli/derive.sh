@@ -14,6 +14,10 @@ t run small.pte $calls
 # Logits of the last token alone are what runners want.
 t lower $data/decoder_last.onnx --derive llm:context=8 -q -o last.pte
 t run last.pte $calls
+# Tokens of 32 bits, a flag that is no position, caches with the heads in the first dim.
+t lower $data/decoder_merged.onnx --derive llm:context=8 -o no.pte
+t lower $data/decoder_merged.onnx --derive llm:context=8 --value use_cache_branch=1 -q -o merged.pte
+t run merged.pte $calls
 cat >r.yaml <<END
 model: $m
 derive: {llm: {context: 8, eos: [2, 3]}}

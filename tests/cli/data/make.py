@@ -96,6 +96,23 @@ def decoder():
         np.save(os.path.join(HERE, "llm", f"{name}.npy"), np.array(array, np.int64))
 
 
+def merged_decoder():
+    """A decoder as older exporters leave it: tokens of 32 bits, an If on use_cache_branch, caches whose first dim is batch and heads."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> main (int32[batch,n] input_ids, int32[batch,total] attention_mask,
+        bool[1] use_cache_branch, float[bh,2,past] "past_key_values.0.key", float[bh,past,2] "past_key_values.0.value")
+        => (float[batch,n,8] logits, float[bh,2,end] "present.0.key", float[bh,end,2] "present.0.value") {
+        heads = Constant<value_ints = [-1, 2, 2]>() rows = Constant<value_ints = [1, -1, 4]>() w = Gather(words, input_ids) h = Reshape(w, heads)
+        q = Transpose<perm = [1, 0, 2]>(h) k = Transpose<perm = [1, 2, 0]>(h)
+        "present.0.key", "present.0.value" = If(use_cache_branch) <
+            then_branch = t () => (float[a,b,c] tk, float[d,e,f] tv) { tk = Concat<axis = 2>("past_key_values.0.key", k) tv = Concat<axis = 1>("past_key_values.0.value", q) },
+            else_branch = f () => (float[g,h,i] fk, float[j,k,l] fv) { fk = Identity(k) fv = Identity(q) }>
+        s = MatMul(q, "present.0.key") m = Cast<to = 1>(attention_mask) one = Constant<value_ints = [1]>() m3 = Unsqueeze(m, one) sm = Mul(s, m3)
+        a = Softmax<axis = -1>(sm) o = MatMul(a, "present.0.value") ot = Transpose<perm = [1, 0, 2]>(o) y = Reshape(ot, rows) logits = MatMul(y, back) }""")
+    words = np.sin(np.arange(32, dtype=np.float32)).reshape(8, 4)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(a, k) for k, a in (("words", words), ("back", words.T.copy())))
+    onnx.save(model, os.path.join(HERE, "decoder_merged.onnx"))
+
+
 def group_query():
     """GroupQueryAttention whose past and present have dims of different names, as onnxruntime-genai writes them."""
     node = helper.make_node("GroupQueryAttention", ["q", "k", "v", "past_key", "past_value", "seqlens_k", "total_sequence_length"],
@@ -137,6 +154,7 @@ def why():
 def main():
     node = helper.make_node
     why()
+    merged_decoder()
     save("add.onnx", [node("Add", ["x", "y"], ["out/sum"], name="the_add")], [value("x", [2, 3]), value("y", [2, 3])],
          [value("out/sum", [2, 3])])
     save("relu.onnx", [node("Relu", ["x"], ["y"], name="the_relu")], [value("x", ["batch", 4])], [value("y", ["batch", 4])])
