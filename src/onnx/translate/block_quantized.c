@@ -78,6 +78,7 @@ static bool read_blocks(Import *im, Blocks *w) {
     return false;
   w->count = (w->k + w->size - 1) / w->size;
   w->bytes = w->size * w->bits / 8;
+  w->real_zeros = false;
   return true;
 }
 
@@ -169,24 +170,24 @@ static ValueId bytes_of_nibbles(Import *im, const Blocks *w, ValueId packed, DTy
   return graph_add_constant(im->g, type, codes, 0);
 }
 
-/* The model lets a backend multiply by rows of 8 bits, or --quantize does. */
-static bool takes_rows_of_bytes(Import *im) {
+/* The model lets a backend multiply by rows of 8 bits, or --quantize does. With zero points that
+ * are real numbers ONNX Runtime 1.31 multiplies floats, whatever accuracy_level says. */
+static bool takes_rows_of_bytes(Import *im, const Blocks *w) {
   return im->options->blocks == BLOCKS_ALWAYS ||
-         (im->options->blocks == BLOCKS_WHERE_ALLOWED &&
+         (im->options->blocks == BLOCKS_WHERE_ALLOWED && !w->real_zeros &&
           attr_int(im, "accuracy_level", 0) == ACCURACY_INT8);
 }
 
 /* As codes of 4 bits a backend multiplies them by rows of 8 bits only. */
 static bool stay_nibbles(Import *im, const Blocks *w) {
-  return w->bits == 4 && w->size % BACKEND_BLOCK == 0 && takes_rows_of_bytes(im);
+  return w->bits == 4 && w->size % BACKEND_BLOCK == 0 && takes_rows_of_bytes(im, w);
 }
 
 static bool backend_takes(Import *im, const Blocks *w, ValueId packed, ValueId scales,
                           ValueId zeros) {
   return import_ok(im) && im->options->blocks != BLOCKS_NEVER && w->bits >= 4 &&
          w->size >= BACKEND_LEAST && value_is_const(im->g, packed) &&
-         value_is_const(im->g, scales) &&
-         (!zeros || (value_is_const(im->g, zeros) && ex_dtype(im, zeros) == DTYPE_U8));
+         value_is_const(im->g, scales) && (!zeros || value_is_const(im->g, zeros));
 }
 
 /* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
@@ -220,14 +221,29 @@ static ValueId rows_of_bytes(Import *im, ValueId x) {
   return build_dequantize(&im->b, build_quantize(&im->b, x, &q), &q);
 }
 
+/* What zero points that are real numbers, as HQQ has them, add to a product whose codes are around
+ * their middle: of each block the sum of the operand times (middle - zero point) * scale. */
+static ValueId product_of_zeros(Import *im, const Blocks *w, ValueId x, ValueId scales,
+                                ValueId zeros) {
+  Dims s = shape_of(im, x);
+  s.d[s.rank - 1] = w->count;
+  s.d[s.rank++] = w->size;
+  ValueId sums = ex_sum(im, ex_view_as(im, x, s), s.rank - 1, false);
+  ValueId from_middle = ex_unary(im, OP_NEG, centred(im, zeros, 0, w->bits));
+  return ex_linear(im, sums, ex_mul(im, from_middle, scales), 0);
+}
+
 ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
                       ValueId zeros, ValueId bias) {
-  ValueId weights = backend_weights(im, w, packed, scales, zeros);
+  ValueId weights = backend_weights(im, w, packed, scales, w->real_zeros ? 0 : zeros);
   x = by_parts(im, w, x, weights ? 1 : 8 / w->bits);
-  if (weights && !stay_nibbles(im, w) && takes_rows_of_bytes(im))
-    x = rows_of_bytes(im, x);
-  weights = weights ? weights : real_weights(im, w, packed, scales, zeros);
-  return ex_linear(im, x, weights, bias);
+  if (!weights)
+    return ex_linear(im, x, real_weights(im, w, packed, scales, zeros), bias);
+  bool round = takes_rows_of_bytes(im, w) && !stay_nibbles(im, w);
+  ValueId y = ex_linear(im, round ? rows_of_bytes(im, x) : x, weights, bias);
+  if (w->real_zeros && import_ok(im))
+    y = ex_add(im, y, product_of_zeros(im, w, x, scales, ex_cast(im, zeros, DTYPE_F32)));
+  return y;
 }
 
 void translate_matmul_nbits(Import *im) {
@@ -250,6 +266,7 @@ void translate_matmul_nbits(Import *im) {
   x = ex_cast(im, x, DTYPE_F32);
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
   ValueId zeros = read_zeros(im, &w);
+  w.real_zeros = zeros && ex_dtype(im, zeros) != DTYPE_U8;
   ValueId y = groups
                   ? ex_linear(im, x, grouped_weights(im, &w, packed, scales, zeros, groups), bias)
                   : blocks_linear(im, &w, x, packed, scales, zeros, bias);

@@ -34,6 +34,7 @@ ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, Val
 /* A matrix [n, k] of such codes; `count` blocks in a row, `bytes` in a block. */
 typedef struct Blocks {
   int64_t n, k, size, bits, count, bytes;
+  bool real_zeros; /* the zero points are real numbers, not codes */
 } Blocks;
 /* Bytes as their codes: the last dim is 8 / bits as large. */
 ValueId blocks_codes(Import *im, ValueId packed, int64_t bits);
