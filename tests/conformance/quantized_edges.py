@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves):
         yield from make()
 
 
@@ -489,3 +489,19 @@ def byte_blocks():
             yield f"byte-blocks-{name}" + "".join(f"-{d}" for d in sizes), model(text, {"x": x}, parts, {"y": F32}, dims=dims), {"x": x}, [None], BYTE_BLOCKS if kind == ml_dtypes.int4 else None, sizes
         text = pair("x") + weights.splitlines()[0] + "\ny = MatMul(xr, wr)\n" + pair("y")
         yield f"byte-blocks-static-{name}", model(text, {"x": x}, {**parts, **q("x", 0.008, 3), **q("y", 0.05)}, {"yr": F32}), {"x": x}, [0.05], None
+
+
+def halves():
+    """Networks of float16: scales of float16, or of float32 between casts, as a conversion to float16 leaves quantize and dequantize."""
+    image, filters, bias = normal(1, 8, 6, 6).astype(F16), codes(I8, 8, 8, 3, 3), normal(8).astype(F16)
+    numbers = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, 9), **q("z", 0.06), "wq": filters, "b": bias}
+    body = "v = Conv(xr, wr, b) pads=1,1,1,1\nr = Relu(v)\ny = MaxPool(r) kernel_shape=3,3 pads=1,1,1,1\n"
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\n" + body + pair("y") + "z = Add(yr, xr)\n" + pair("z")
+    narrow = {k: F16(v) if k.endswith("s") else v for k, v in numbers.items()}
+    yield "half-scales", model(text, {"x": image}, narrow, {"zr": F16}), {"x": image}, [float(narrow["zs"])], set()
+    cast = {"xr": "xh", "wr": "wh", "yr": "yh"}
+    text = ("xf = Cast(x) to=1\n" + pair("xf", "x").replace("xfq", "xq").replace("xfr", "xr") + "wr = DequantizeLinear(wq, ws, wz)\n"
+            + "".join(f"{h} = Cast({r}) to=10\n" for r, h in list(cast.items())[:2]) + body.replace("xr", "xh").replace("wr", "wh")
+            + "yf = Cast(y) to=1\n" + pair("yf", "y").replace("yfq", "yq").replace("yfr", "yr") + "yh = Cast(yr) to=10\nz = Add(yh, xh)\n"
+            + "zf = Cast(z) to=1\n" + pair("zf", "z"))
+    yield "half-casts", model(text, {"x": image}, numbers, {"zfr": F32}), {"x": image}, [float(numbers["zs"])], set()

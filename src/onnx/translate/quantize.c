@@ -193,11 +193,19 @@ static bool known_quantization(Import *im, const Granularity *gr, ValueId scale,
          known_scales(im, gr, scale, q) && known_zeros(im, zero, q);
 }
 
+/* Ops have scales of f32, of which those of f16 and bf16 are some. */
+static ValueId wide_scale(Import *im, ValueId scale) {
+  return dtype_is_half(ex_dtype(im, scale)) ? ex_cast(im, scale, DTYPE_F32) : scale;
+}
+
 /* x quantized by an op; 0 when there is none for it. */
 static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                            ValueId zero, const Target *to) {
   Quantization q;
-  if (ex_dtype(im, x) != DTYPE_F32 || !known_quantization(im, gr, scale, zero, to, &q))
+  if (!known_quantization(im, gr, wide_scale(im, scale), zero, to, &q))
+    return 0;
+  x = dtype_is_half(ex_dtype(im, x)) ? ex_cast(im, x, DTYPE_F32) : x;
+  if (ex_dtype(im, x) != DTYPE_F32)
     return 0;
   if (q.scales && !q.zeros)
     q.zeros = ex_expand(im, ex_int(im, 0), (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
@@ -428,10 +436,13 @@ void translate_dequantize_linear(Import *im) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
                 dtype_name(from));
   ValueId y = 0;
-  if (!small && to == DTYPE_F32)
+  scale = wide_scale(im, scale);
+  if (!small && to != DTYPE_F64)
     y = gr.block ? dequantize_blocks(im, &gr, x, scale, zero)
                  : dequantize_op(im, &gr, x, scale, zero, in_packed(im, 0));
-  if (!y && import_ok(im)) /* the zero point of a float is 0 */
+  if (y)
+    y = ex_cast(im, y, to);
+  else if (import_ok(im)) /* the zero point of a float is 0 */
     y = dequantize_exactly(im, &gr, x, scale, small || is_zero(im, zero) ? 0 : zero, to);
   out(im, 0, y);
 }
