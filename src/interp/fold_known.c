@@ -275,11 +275,19 @@ static const SymInt *written_places(Known *k, bool by_rows, uint32_t *count) {
              : NULL;
 }
 
+static bool write_size(Known *k, SymInt at, SymInt with, bool add) {
+  if (!sym_is_const(at) || at < -(int64_t)k->count || at >= k->count)
+    return false;
+  SymInt *to = &k->out[at < 0 ? at + k->count : at];
+  *to = add ? sym_add(&k->g->syms, *to, with) : with;
+  return true;
+}
+
 /* scatter, scatter_add and index_put into a list: so exporters replace one size of a shape. */
 static bool known_scatter(Known *k) {
   OpId op = node_cget(k->g, k->n)->op;
   bool by_rows = op == OP_INDEX_PUT,
-       add = by_rows ? node_bool(k->g, k->n, 3) : op == OP_SCATTER_ADD;
+       add = by_rows ? node_bool(k->g, k->n, 3) : op == OP_SCATTER_ADD, known = true;
   uint32_t updates, places;
   if (value_rank(k->g, node_result(k->g, k->n, 0)) != 1)
     return false;
@@ -287,14 +295,9 @@ static bool known_scatter(Known *k) {
                *place = written_places(k, by_rows, &places);
   if (!update || !place || (updates != places && updates != 1) || !known_copy(k))
     return false;
-  for (uint32_t i = 0; i < places; i++) {
-    SymInt at = place[i], with = update[updates == 1 ? 0 : i];
-    if (!sym_is_const(at) || at < -(int64_t)k->count || at >= k->count)
-      return false;
-    SymInt *to = &k->out[at < 0 ? at + k->count : at];
-    *to = add ? sym_add(&k->g->syms, *to, with) : with;
-  }
-  return true;
+  for (uint32_t i = 0; i < places && known; i++)
+    known = write_size(k, place[i], update[updates == 1 ? 0 : i], add);
+  return known;
 }
 
 /* Element i of an operand broadcast to the result; only a single element or the same count

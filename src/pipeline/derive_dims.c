@@ -63,13 +63,17 @@ static bool stays(const Sizes *z, const Onnx__ValueInfoProto *past, size_t axis)
   return false;
 }
 
+/* A cache of three dims, the first of which is the batch times the heads. */
+static bool joins_heads(const Sizes *z, const Onnx__ValueInfoProto *input, Role role) {
+  return role == ROLE_PAST && shape_of(input)->n_dim == 3 && stays(z, input, 0);
+}
+
 static void add_dim(Sizes *z, const Onnx__ValueInfoProto *input, Role role, size_t axis) {
   const struct Derive *d = z->options->derive;
   const Onnx__TensorShapeProto *shape = shape_of(input);
   StrView name = name_of_dim(z->s, input, axis);
   bool last = axis + 1 == shape->n_dim;
-  bool heads = axis == 0 && shape->n_dim == 3 && role == ROLE_PAST && stays(z, input, axis);
-  if (axis == 0 && shape->n_dim > 1 && !heads)
+  if (axis == 0 && shape->n_dim > 1 && !joins_heads(z, input, role))
     add_flag(z, (DimFlag){.name = name, .lo = 1, .hi = 1});
   else if ((role == ROLE_TOKENS || role == ROLE_POSITIONS) && last)
     add_length(z, &z->new, name, 1, d->prefill);
