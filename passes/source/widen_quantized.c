@@ -2,19 +2,23 @@
  *
  *     quantize(f32(conv(f16(dequantize(x)), f16(dequantize(w)), bias)))
  *     =>  quantize(conv(dequantize(x), dequantize(w), f32(bias)))
+ *     f16(i32 product) * f16(scale)
+ *     =>  f16(f32(i32 product) * scale)
  *
  * as models of f16 are quantized, with scales of f16, or with conversions around quantize and
  * dequantize, which a conversion to f16 left in f32.
  *
  * Why: backends have integer kernels for real numbers of f32 only, and codes are coarser than f16.
- * An operator is widened where all operands of these types come from codes, by other such operators
- * or at once, but for small constants. What is no code at the end is converted back. */
+ * Sums of products of codes are larger than f16 can be; ONNX Runtime, too, scales them in f32. An
+ * operator is widened where all operands of these types come from codes, by other such operators or
+ * at once, but for small constants. What is no code at the end is converted back. */
+#include "interp/fold.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
 
 typedef struct Widener {
   Builder b;
-  bool *wide; /* by ValueId: of f16 or bf16, converted from f32 that comes from codes */
+  bool *wide; /* by ValueId: of f16 or bf16, converted from what comes from codes */
   uint32_t capacity;
   Arena *scratch;
   uint64_t count;
@@ -78,7 +82,7 @@ static bool is_candidate(const Widener *w, NodeId n) {
 /* The operand v in f32. */
 static ValueId widened(Widener *w, ValueId v) {
   if (is_wide(w, v))
-    return node_value(w->b.g, value_def(w->b.g, v), 0);
+    return build_cast(&w->b, node_value(w->b.g, value_def(w->b.g, v), 0), DTYPE_F32);
   return v && is_half(w->b.g, v) ? build_cast(&w->b, v, DTYPE_F32) : v;
 }
 
@@ -143,14 +147,27 @@ static void remove_unused(const Widener *w) {
   }
 }
 
+static bool chooses_scale(OpId op) {
+  return op == OP_CHOOSE_QPARAMS_TENSOR || op == OP_CHOOSE_QPARAMS_PER_TOKEN;
+}
+
+/* Whether v is real numbers of codes, a scale of codes, or a product of codes. */
+static bool is_from_codes(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  bool product = op == OP_MM || op == OP_BMM || op == OP_MATMUL || op == OP_CONVOLUTION;
+  return is_dequantize(g, n) || chooses_scale(op) || (product && value_dtype(g, v) == DTYPE_I32);
+}
+
 static Status visit(Widener *w, NodeId n) {
   Graph *g = w->b.g;
+  OpId op = node_cget(g, n)->op;
   w->b.before = n;
   w->b.loc = node_cget(g, n)->loc;
-  if (is_quantize(g, n))
+  if (is_quantize(g, n) || chooses_scale(op))
     quantize_wide(w, n);
-  else if (node_cget(g, n)->op == OP_TO_COPY && is_half(g, node_result(g, n, 0)) &&
-           is_dequantize(g, value_def(g, node_value(g, n, 0))))
+  else if (op == OP_TO_COPY && is_half(g, node_result(g, n, 0)) &&
+           is_from_codes(g, node_value(g, n, 0)))
     mark(w, node_result(g, n, 0));
   else if (is_candidate(w, n))
     return widen(w, n);
@@ -158,13 +175,19 @@ static Status visit(Widener *w, NodeId n) {
 }
 
 Status pass_widen_quantized(PassContext *p, Graph *g) {
+  Fold fold;
+  Status status = STATUS_OK;
+  fold_init(&fold, p->options->fold_limit);
   Widener w = {.b = builder_make(g, 0, 0), .scratch = p->scratch};
-  for (NodeId n = g->first, next; n; n = next) {
+  w.b.fold = fold_node;
+  w.b.fold_data = &fold;
+  for (NodeId n = g->first, next; n && status == STATUS_OK; n = next) {
     next = node_cget(g, n)->next;
-    TRY(visit(&w, n));
+    status = visit(&w, n);
   }
+  fold_release(&fold);
   if (w.count)
     remove_unused(&w);
   pass_count(p, "nodes", w.count);
-  return STATUS_OK;
+  return status;
 }

@@ -505,3 +505,11 @@ def halves():
             + "yf = Cast(y) to=1\n" + pair("yf", "y").replace("yfq", "yq").replace("yfr", "yr") + "yh = Cast(yr) to=10\nz = Add(yh, xh)\n"
             + "zf = Cast(z) to=1\n" + pair("zf", "z"))
     yield "half-casts", model(text, {"x": image}, numbers, {"zfr": F32}), {"x": image}, [float(numbers["zs"])], set()
+    # Sums of products of codes, which float16 cannot hold.
+    lines = ["q0, s0, z0 = DynamicQuantizeLinear(x)"]
+    for i in (1, 2):
+        lines += [f"i{i} = MatMulInteger(q{i - 1}, w, z{i - 1})", f"h{i} = Cast(i{i}) to=10", f"sh{i} = Cast(s{i - 1}) to=10", f"c{i} = Mul(sh{i}, ws)",
+                  f"y{i} = Mul(h{i}, c{i})", f"a{i} = Add(y{i}, b)", f"r{i} = Relu(a{i})", f"f{i} = Cast(r{i}) to=1", f"q{i}, s{i}, z{i} = DynamicQuantizeLinear(f{i})"]
+    wide = {"w": codes(I8, 64, 64) // I8(4) + I8(25), "ws": F16(0.001), "b": normal(64).astype(F16)}
+    x = np.abs(normal(4, 64))
+    yield "half-sums", model("\n".join(lines[:-1]), {"x": x}, wide, {"f2": F32}), {"x": x}, [None], None
