@@ -77,6 +77,8 @@ def nbits_cases():
             groups = {"g": np.minimum(whole(I32, 0, count, k), count - 1)}
             own = {} if bits == 4 else {"reference": by_group(k, codes, 1 << bits - 1)}  # ONNX Runtime has kernels for 4 bits only
             yield Case(f"{name}_groups", "MatMulNBits", "a b s - g", x, {**weights, **groups}, **common, **own)
+            blocks = {"g": np.arange(k, dtype=I32) // I32(block)}
+            yield Case(f"{name}_blocks", "MatMulNBits", "a b s - g", x, {**weights, **blocks}, **common, **({} if bits == 4 else {"reference": by_group(k, codes, 1 << bits - 1)}))
             yield Case(f"{name}_1d", "MatMulNBits", "a b s", {"a": normal(1, k)}, {"b": weights["b"], "s": weights["s"].reshape(-1)}, **common)
     k, codes = 64, whole(U8, 0, 16, 8, 4, 16)
     half = {"b": pack(codes, 4), "s": (np.abs(normal(8, 4)) + 0.1).astype(F16)}

@@ -500,10 +500,22 @@ def rank_cases():
     yield graph("codes-rank-Expand", [begin[0], *moves, *end], x, {"s": scale["s"], "z": scale["z"], "dims": ints(1, 1, 1, 8, 1)}, kernels=None, rtol=0, atol=0)
 
 
+def block_cases():
+    """Weights of blocks that stay codes: groups that are the blocks, zero points that are real numbers."""
+    own = np.random.default_rng(20261128)
+    codes, scales = own.integers(0, 256, (24, 4, 16)).astype(np.uint8), (own.random((24, 4)) * 0.1 + 0.1).astype(np.float32)
+    blocks = {"domain": "com.microsoft", "K": 128, "N": 24, "block_size": 32}
+    x = {"x": own.standard_normal((3, 128)).astype(np.float32)}
+    yield single("blocks-groups", "MatMulNBits", ["x", "w", "s", "", "g"], x, {"w": codes, "s": scales, "g": np.arange(128, dtype=np.int32) // 32}, **blocks)
+    zeros = (own.random((24, 4)) * 15).astype(np.float32)
+    yield single("blocks-real-zeros", "MatMulNBits", ["x", "w", "s", "z"], x, {"w": codes, "s": scales, "z": zeros}, accuracy_level=4, **blocks)
+
+
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
-            volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases)
+            volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases,
+            block_cases)
 
 
 def main():

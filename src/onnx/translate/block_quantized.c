@@ -246,6 +246,19 @@ ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, Va
   return y;
 }
 
+/* Whether each block of columns is a group, in order, as quantizers write that do not sort columns.
+ */
+static bool groups_are_blocks(Import *im, const Blocks *w, ValueId groups) {
+  const Constant *c = import_ok(im) ? value_constant(im->g, groups) : NULL;
+  bool same = c && ex_dtype(im, groups) == DTYPE_I32 && c->size / sizeof(int32_t) >= (uint64_t)w->k;
+  for (int64_t i = 0; i < w->k && same; i++) {
+    int32_t group;
+    memcpy(&group, c->data + (uint64_t)i * sizeof group, sizeof group);
+    same = group == i / w->size;
+  }
+  return same;
+}
+
 void translate_matmul_nbits(Import *im) {
   Blocks w;
   ValueId x = in_required(im, 0), packed = in_required(im, 1), scales = in_required(im, 2),
@@ -260,6 +273,8 @@ void translate_matmul_nbits(Import *im) {
   if (groups && (ex_rank(im, groups) != 1 || !sym_is_const(ex_dim(im, groups, 0)) ||
                  ex_dim(im, groups, 0) < w.k))
     import_fail(im, DIAG_SHAPE_MISMATCH, "g_idx does not have K = %lld entries", (long long)w.k);
+  if (groups && groups_are_blocks(im, &w, groups))
+    groups = 0;
   packed = as_matrix(im, packed, "B", w.n, w.count * w.bytes);
   scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
   DType dtype = ex_dtype(im, x);
