@@ -498,7 +498,7 @@ def halves():
     body = "v = Conv(xr, wr, b) pads=1,1,1,1\nr = Relu(v)\ny = MaxPool(r) kernel_shape=3,3 pads=1,1,1,1\n"
     text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\n" + body + pair("y") + "z = Add(yr, xr)\n" + pair("z")
     narrow = {k: F16(v) if k.endswith("s") else v for k, v in numbers.items()}
-    yield "half-scales", model(text, {"x": image}, narrow, {"zr": F16}), {"x": image}, [float(narrow["zs"])], set()
+    yield "half-network", model(text, {"x": image}, narrow, {"zr": F16}), {"x": image}, [float(narrow["zs"])], set()
     cast = {"xr": "xh", "wr": "wh", "yr": "yh"}
     text = ("xf = Cast(x) to=1\n" + pair("xf", "x").replace("xfq", "xq").replace("xfr", "xr") + "wr = DequantizeLinear(wq, ws, wz)\n"
             + "".join(f"{h} = Cast({r}) to=10\n" for r, h in list(cast.items())[:2]) + body.replace("xr", "xh").replace("wr", "wh")
