@@ -11,7 +11,8 @@
  * Why: backends have integer kernels for real numbers of f32 only, and codes are coarser than f16.
  * Sums of products of codes are larger than f16 can be; ONNX Runtime, too, scales them in f32. An
  * operator is widened where all operands of these types come from codes, by other such operators or
- * at once, but for small constants. What is no code at the end is converted back. */
+ * at once, but for small constants; a product also where only its weights do. What is no code at
+ * the end is converted back. */
 #include "interp/fold.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
@@ -65,18 +66,26 @@ static bool can_widen(const Graph *g, NodeId n) {
   return true;
 }
 
+static bool is_product(OpId op) {
+  return op == OP_MM || op == OP_BMM || op == OP_MATMUL || op == OP_LINEAR || op == OP_CONVOLUTION;
+}
+
 /* Whether the operands of n that are f16 or bf16 come from codes. */
-static bool is_candidate(const Widener *w, NodeId n) {
+static bool all_from_codes(const Widener *w, NodeId n) {
   const Graph *g = w->b.g;
   bool any = false;
-  if (!can_widen(g, n))
-    return false;
   FOR_OPERANDS(g, n, v, {
     if (v && is_half(g, v) && !is_wide(w, v) && !is_small_constant(g, v))
       return false;
     any = any || is_wide(w, v);
   })
   return any;
+}
+
+static bool is_candidate(const Widener *w, NodeId n) {
+  const Graph *g = w->b.g;
+  return can_widen(g, n) && (all_from_codes(w, n) ||
+                             (is_product(node_cget(g, n)->op) && is_wide(w, node_value(g, n, 1))));
 }
 
 /* The operand v in f32. */
@@ -101,18 +110,19 @@ static ArgIn widened_arg(Widener *w, NodeId n, uint32_t i, Arena *lists) {
   return in;
 }
 
-static void replace_result(Widener *w, ValueId result, ValueId wide) {
+static void replace_result(Widener *w, ValueId result, ValueId wide, bool from_codes) {
   Graph *g = w->b.g;
   bool half = is_half(g, result);
   ValueId made = half ? build_cast(&w->b, wide, value_dtype(g, result)) : wide;
   graph_replace_value(g, result, made);
-  if (half)
+  if (half && from_codes)
     mark(w, made);
 }
 
 static Status widen(Widener *w, NodeId n) {
   Graph *g = w->b.g;
   uint32_t count = node_cget(g, n)->arg_count;
+  bool from_codes = all_from_codes(w, n);
   ArgIn args[SCHEMA_MAX_ARGS];
   Arena lists = {0};
   for (uint32_t i = 0; i < count; i++)
@@ -121,7 +131,7 @@ static Status widen(Widener *w, NodeId n) {
   arena_release(&lists);
   TRY(w->b.status);
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-    replace_result(w, node_result(g, n, i), wide + i);
+    replace_result(w, node_result(g, n, i), wide + i, from_codes);
   graph_remove_node(g, n);
   w->count++;
   return w->b.status;
@@ -155,8 +165,8 @@ static bool chooses_scale(OpId op) {
 static bool is_from_codes(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
-  bool product = op == OP_MM || op == OP_BMM || op == OP_MATMUL || op == OP_CONVOLUTION;
-  return is_dequantize(g, n) || chooses_scale(op) || (product && value_dtype(g, v) == DTYPE_I32);
+  return is_dequantize(g, n) || chooses_scale(op) ||
+         (is_product(op) && value_dtype(g, v) == DTYPE_I32);
 }
 
 static Status visit(Widener *w, NodeId n) {
