@@ -14,7 +14,7 @@ typedef struct PassProgress {
   volatile uint32_t number;    /* of the pass run, from 1 */
   const char *volatile plugin; /* whose code runs; NULL: that of etc */
   WriteProgress output;
-  ObserveProgress samples; /* of calibration */
+  SampleProgress samples; /* of calibration */
 } PassProgress;
 
 /* Names of passes; "all" stands for every one. */
