@@ -102,11 +102,7 @@ static bool parse_hex(StrView text, uint64_t *out) {
   if (text.size == 0 || text.size > 16)
     return false;
   for (size_t i = 0; i < text.size; i++) {
-    char c = text.data[i];
-    int digit = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                       : -1;
+    int digit = hex_digit(text.data[i]);
     if (digit < 0)
       return false;
     value = value << 4 | (uint64_t)digit;
@@ -139,8 +135,7 @@ static bool parse_float_bits(DType dtype, const FloatFormat *f, StrView text, ui
     *bits = f->exponent | (negative ? f->sign : 0);
     return true;
   }
-  if (magnitude.size == 0 ||
-      !((magnitude.data[0] >= '0' && magnitude.data[0] <= '9') || magnitude.data[0] == '.'))
+  if (magnitude.size == 0 || !(is_digit(magnitude.data[0]) || magnitude.data[0] == '.'))
     return false;
   if (!text_parse_double(text, &value))
     return false;

@@ -90,7 +90,7 @@ static StrView bare_word(StrView text) {
 static bool is_digits(StrView text) {
   size_t at = text.size && (text.data[0] == '-' || text.data[0] == '+');
   for (size_t i = at; i < text.size; i++)
-    if (text.data[i] < '0' || text.data[i] > '9')
+    if (!is_digit(text.data[i]))
       return false;
   return text.size > at;
 }

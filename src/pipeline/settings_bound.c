@@ -61,7 +61,7 @@ static void add_models(Session *s, Names *names) {
 /* The flag without its axis. */
 static StrView value_name(StrView flag) {
   size_t end = flag.size;
-  while (end > 0 && flag.data[end - 1] >= '0' && flag.data[end - 1] <= '9')
+  while (end > 0 && is_digit(flag.data[end - 1]))
     end--;
   bool axis = end > 1 && end < flag.size && flag.data[end - 1] == ':';
   return axis ? (StrView){flag.data, end - 1} : flag;

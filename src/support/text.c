@@ -67,7 +67,7 @@ int text_nearest(StrView word, const char *const *candidates, size_t count) {
   return nearest;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+char text_file_char(char c) { return is_word(c) || (c && strchr(".-+@", c)) ? c : '_'; }
 
 bool text_parse_u64(StrView text, uint64_t *out) {
   uint64_t value = 0;
@@ -160,7 +160,7 @@ static uint64_t cut_unit(StrView *text) {
 }
 
 int hex_digit(char c) {
-  if (c >= '0' && c <= '9')
+  if (is_digit(c))
     return c - '0';
   if (c >= 'A' && c <= 'F')
     return c - 'A' + 10;

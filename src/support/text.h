@@ -1,8 +1,17 @@
-/* Small text helpers: nearest spelling, strict number parsing. */
+/* Small text helpers: kinds of characters, nearest spelling, strict number parsing. */
 #ifndef ETC_SUPPORT_TEXT_H
 #define ETC_SUPPORT_TEXT_H
 
 #include "support/arena.h"
+
+/* In ASCII, whatever the locale. */
+static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+/* A character of a word, as an identifier is one: but for digits, one that begins it, too. */
+static inline bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+static inline char to_upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
+/* c if names of files may have it anywhere, else '_'. */
+char text_file_char(char c);
 
 /* Damerau-Levenshtein distance (adjacent transpositions cost one), cut off: returns limit + 1 when
  * larger than limit. Texts over 64 bytes are compared by their first 64. */

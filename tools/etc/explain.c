@@ -72,8 +72,6 @@ static int print_markdown(const CommandLine *line) {
   return print_and_release(line, &text);
 }
 
-static char upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
-
 /* What has the word in its summary: "E0317 DIM_UNBOUND, E0319 …"; NULL. */
 static const char *about(Arena *arena, const char *word) {
   enum { SHOWN = 6, SHORTEST = 3 };
@@ -115,7 +113,7 @@ int cmd_explain(const CommandLine *line) {
   TRY(expect_arguments(line, 1, "a code"));
   char *name = arena_strdup(&line->session->arena, sv_from(line->arguments[0]));
   for (char *c = name; *c; c++)
-    *c = upper(*c);
+    *c = to_upper(*c);
   DiagCode code;
   if (!diag_find(sv_from(name), &code))
     return (int)unknown(line, line->arguments[0]);

@@ -195,11 +195,6 @@ static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *ar
 
 /* --- outputs --- */
 
-static char file_character(char c) {
-  bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-  return plain || (c && strchr("._-+@", c)) ? c : '_';
-}
-
 /* The rule is in the help text of the command. */
 static char *file_stem(Session *s, const Graph *g, uint32_t i) {
   StrView name = intern_get(&g->ctx->names, graph_output_name(g, i));
@@ -209,7 +204,7 @@ static char *file_stem(Session *s, const Graph *g, uint32_t i) {
     name.size = 200;
   char *stem = arena_strdup(&s->arena, name);
   for (size_t k = 0; k < name.size; k++)
-    stem[k] = file_character(name.data[k]);
+    stem[k] = text_file_char(name.data[k]);
   if (stem[0] == '.')
     stem[0] = '_';
   return stem;
