@@ -128,6 +128,10 @@ int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end) {
   return (int64_t)n;
 }
 
+StrView value_name(const Graph *g, ValueId v) {
+  return intern_get(&g->ctx->names, value_cget(g, v)->name);
+}
+
 Dims value_dims(const Graph *g, ValueId v) {
   return dims_make(value_type(g, v)->dims, value_rank(g, v));
 }
@@ -459,9 +463,13 @@ NameId graph_output_name(const Graph *g, uint32_t i) {
   return (NameId)node_ints(g, NODE_OUTPUT, 1)[i];
 }
 
+StrView graph_output_text(const Graph *g, uint32_t i) {
+  return intern_get(&g->ctx->names, graph_output_name(g, i));
+}
+
 int graph_find_output(const Graph *g, StrView name) {
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    if (sv_eq(name, intern_get(&g->ctx->names, graph_output_name(g, i))))
+    if (sv_eq(name, graph_output_text(g, i)))
       return (int)i;
   return -1;
 }

@@ -321,6 +321,8 @@ bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_ran
 /* The elements of the dims from `first` on, in front of `end`, which are known: 1 for none. */
 int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end);
 Dims value_dims(const Graph *g, ValueId v);
+/* The text of its name; empty without one. */
+StrView value_name(const Graph *g, ValueId v);
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
 /* initial: a constant with the bytes of the type, or 0 for zeros. */
 ValueId graph_add_state(Graph *g, TypeId type, ConstId initial, NameId name);
@@ -343,6 +345,7 @@ void graph_set_outputs(Graph *g, const ValueId *values, uint32_t count, const Na
 uint32_t graph_output_count(const Graph *g);
 ValueId graph_output(const Graph *g, uint32_t i);
 NameId graph_output_name(const Graph *g, uint32_t i);        /* the ONNX output name */
+StrView graph_output_text(const Graph *g, uint32_t i);       /* the text of it */
 int graph_find_output(const Graph *g, StrView name);         /* -1: there is no such output */
 void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, outputs included */
 /* The value `to` takes the place of `from`: its users, and its name if it is a result without one.

@@ -28,7 +28,7 @@ void sizes_input(Import *im, ValueId input) {
   int64_t count = t->rank ? t->dims[0] : 1;
   if (count > SIZES_ELEMENTS - s->count)
     return;
-  StrView name = intern_get(&im->ctx->names, value_cget(im->g, input)->name);
+  StrView name = value_name(im->g, input);
   SymInt contents[SIZES_ELEMENTS];
   for (uint32_t i = 0; i < count; i++) {
     SizeElement *e = &s->elements[s->count++];

@@ -202,7 +202,7 @@ void shape_assume(Graph *g, NodeId n, ConstraintKind kind, SymInt lhs, SymInt rh
 /* "'x' (f32[batch, 7])", or the type alone of what the model has no name for. */
 static const char *value_text(Graph *g, ValueId v) {
   StrBuf text = {0};
-  StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
+  StrView name = value_name(g, v);
   if (name.size)
     strbuf_printf(&text, "'" SV_FMT "' (", SV_ARG(name));
   type_print(g, value_type(g, v), &text);

@@ -53,7 +53,7 @@ typedef struct SharedStates {
 } SharedStates;
 
 static StrView state_name(const Graph *g, uint32_t state) {
-  return intern_get(&g->ctx->names, value_cget(g, g->states[state].value)->name);
+  return value_name(g, g->states[state].value);
 }
 
 static bool is_shared(const Session *s, StrView name) {

@@ -7,14 +7,6 @@
 #include "ir/text.h"
 #include "support/json.h"
 
-static StrView input_name(const Graph *g, uint32_t i) {
-  return intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
-}
-
-static StrView output_name(const Graph *g, uint32_t i) {
-  return intern_get(&g->ctx->names, graph_output_name(g, i));
-}
-
 /* --- operators --- */
 
 typedef struct OpCount {
@@ -61,9 +53,9 @@ static void text_graph(const Graph *g, StrBuf *out) {
   strbuf_append_printable(out, intern_get(&g->ctx->names, g->name));
   strbuf_printf(out, "', level %s, %u nodes\n", level_name(g->level), g->live_nodes);
   for (uint32_t i = 0; i < g->input_count; i++)
-    text_value(g, "input", i, input_name(g, i), g->inputs[i], out);
+    text_value(g, "input", i, value_name(g, g->inputs[i]), g->inputs[i], out);
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    text_value(g, "output", i, output_name(g, i), graph_output(g, i), out);
+    text_value(g, "output", i, graph_output_text(g, i), graph_output(g, i), out);
   strbuf_append(out, count ? SV("  operators:\n") : SV(""));
   for (uint32_t i = 0; i < count; i++)
     strbuf_printf(out, "  %6u  " SV_FMT "\n", counts[i].count,
@@ -91,11 +83,11 @@ static void json_graph(const Graph *g, JsonWriter *w) {
   json_named_uint(w, "nodes", g->live_nodes);
   json_named_array(w, "inputs");
   for (uint32_t i = 0; i < g->input_count; i++)
-    json_value(g, input_name(g, i), g->inputs[i], w);
+    json_value(g, value_name(g, g->inputs[i]), g->inputs[i], w);
   json_close_array(w);
   json_named_array(w, "outputs");
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    json_value(g, output_name(g, i), graph_output(g, i), w);
+    json_value(g, graph_output_text(g, i), graph_output(g, i), w);
   json_close_array(w);
   json_named_array(w, "operators");
   for (uint32_t i = 0; i < count; i++) {
@@ -224,9 +216,9 @@ static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
 static void sheet_graph(const Graph *g, Sheet *sheet) {
   Sheet sums = {.arena = sheet->arena};
   for (uint32_t i = 0; i < g->input_count; i++)
-    sheet_value(g, "input", i, input_name(g, i), g->inputs[i], sheet);
+    sheet_value(g, "input", i, value_name(g, g->inputs[i]), g->inputs[i], sheet);
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    sheet_value(g, "output", i, output_name(g, i), graph_output(g, i), sheet);
+    sheet_value(g, "output", i, graph_output_text(g, i), graph_output(g, i), sheet);
   sheet_ops(g, sheet);
   sheet_constants(g, sheet, &sums);
   sheet_add_sums(sheet, &sums);

@@ -29,10 +29,6 @@ typedef struct Arrays {
   uint32_t count, calls;
 } Arrays;
 
-static StrView value_name(const Graph *g, ValueId v) {
-  return intern_get(&g->ctx->names, value_cget(g, v)->name);
-}
-
 /* --- inputs --- */
 
 /* Index of the input that a name or position means, or -1. Names go first. */
@@ -197,7 +193,7 @@ static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *ar
 
 /* The rule is in the help text of the command. */
 static char *file_stem(Session *s, const Graph *g, uint32_t i) {
-  StrView name = intern_get(&g->ctx->names, graph_output_name(g, i));
+  StrView name = graph_output_text(g, i);
   if (name.size == 0)
     return arena_printf(&s->arena, "output_%u", i);
   if (name.size > 200)
@@ -260,7 +256,7 @@ static void append_statistics(StrBuf *out, const Tensor *t) {
 static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
   for (uint32_t i = 0; i < graph_output_count(g); i++) {
     const Tensor *t = &outputs[i];
-    StrView name = intern_get(&g->ctx->names, graph_output_name(g, i));
+    StrView name = graph_output_text(g, i);
     if (name.size)
       strbuf_append_printable(out, name);
     else
