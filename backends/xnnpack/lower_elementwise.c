@@ -148,9 +148,8 @@ static bool limits_of_codes(const Graph *g, NodeId n, float *low, float *high) {
 
 /* The limits of the one node that uses the rounded number, if they are limits of codes. */
 static bool rounds_to_codes(const Graph *g, ValueId rounded, float *low, float *high) {
-  UseId use = first_use(g, rounded);
-  return value_cget(g, rounded)->use_count == 1 && g->uses[use].node != NODE_OUTPUT &&
-         limits_of_codes(g, g->uses[use].node, low, high);
+  NodeId user = value_only_user(g, rounded);
+  return user && limits_of_codes(g, user, low, high);
 }
 
 void lower_clamp(XnnLowering *l, NodeId n) {
@@ -248,11 +247,9 @@ static bool makes_codes(const Graph *g, NodeId n, ValueId y) {
   ValueId steps = node_cget(g, n)->op == OP_DIV_TENSOR_MODE && node_value(g, n, 0) == y
                       ? node_result(g, n, 0)
                       : 0;
-  if (!steps || value_cget(g, steps)->use_count != 1)
-    return false;
-  NodeId round = g->uses[first_use(g, steps)].node;
+  NodeId round = steps ? value_only_user(g, steps) : 0;
   float low, high;
-  return round != NODE_OUTPUT && node_cget(g, round)->op == OP_ROUND &&
+  return round && node_cget(g, round)->op == OP_ROUND &&
          rounds_to_codes(g, node_result(g, round, 0), &low, &high);
 }
 

@@ -214,7 +214,7 @@ static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
 static bool into_other_bias(Sink *s, ValueId other, const Offset *o) {
   const Graph *g = s->g;
   NodeId n = value_def(g, other);
-  while (n && value_cget(g, other)->use_count == 1 && node_is_view(s->g, n)) {
+  while (n && value_used_once(g, other) && node_is_view(s->g, n)) {
     other = node_value(g, n, 0);
     n = value_def(g, other);
   }

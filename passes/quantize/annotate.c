@@ -190,9 +190,8 @@ static void find_clamps(Plan *p) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
     ValueId y = node_result(g, n, 0);
-    UseId use = may_clamp((QuantRole)p->role[n]) ? first_use(g, y) : 0;
-    NodeId user = use && value_cget(g, y)->use_count == 1 ? g->uses[use].node : 0;
-    if (!user || user == NODE_OUTPUT || p->role[user] != ROLE_CLAMP)
+    NodeId user = may_clamp((QuantRole)p->role[n]) ? value_only_user(g, y) : 0;
+    if (!user || p->role[user] != ROLE_CLAMP)
       continue;
     p->clamp[n] = user;
     p->absorbed[user] = true;

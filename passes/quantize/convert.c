@@ -103,8 +103,8 @@ static ValueId vector(Graph *g, const float *numbers, uint64_t count) {
 /* The only user of the weight, a permute of a matrix; 0 otherwise. */
 static NodeId permute_behind(const Graph *g, NodeId n) {
   ValueId v = node_result(g, n, 0);
-  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
-  bool permutes = user && user != NODE_OUTPUT && node_cget(g, user)->op == OP_PERMUTE_COPY;
+  NodeId user = value_only_user(g, v);
+  bool permutes = user && node_cget(g, user)->op == OP_PERMUTE_COPY;
   return permutes && value_rank(g, v) == 2 && node_ints(g, user, 1)[0] % 2 != 0 ? user : 0;
 }
 
@@ -222,8 +222,8 @@ static Status convert_table(Graph *g, NodeId n, NodeId gather) {
 
 static NodeId gather_behind(const Graph *g, NodeId n) {
   ValueId v = node_result(g, n, 0);
-  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
-  return user && user != NODE_OUTPUT && is_gather(node_cget(g, user)->op) ? user : 0;
+  NodeId user = value_only_user(g, v);
+  return user && is_gather(node_cget(g, user)->op) ? user : 0;
 }
 
 /* --- values --- */

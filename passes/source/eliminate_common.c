@@ -68,7 +68,7 @@ static bool is_only_user(Table *t, NodeId n) {
     if (v && value_is_const(t->g, v))
       (void)canonical(t, v);
     else
-      only |= v && value_cget(t->g, v)->use_count == 1;
+      only |= v && value_used_once(t->g, v);
   })
   return only;
 }
@@ -101,7 +101,7 @@ static NodeId find(Table *t, NodeId n) {
 static void put_only_users(Table *t, NodeId earlier) {
   for (uint32_t i = 0; i < node_cget(t->g, earlier)->result_count; i++) {
     ValueId v = node_result(t->g, earlier, i);
-    NodeId user = value_cget(t->g, v)->use_count == 1 ? t->g->uses[first_use(t->g, v)].node : 0;
+    NodeId user = value_only_user(t->g, v);
     if (!t->left_out[user])
       continue;
     t->left_out[user] = false;

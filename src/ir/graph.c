@@ -476,6 +476,13 @@ int graph_find_output(const Graph *g, StrView name) {
 
 /* --- readers --- */
 
+bool node_unused(const Graph *g, NodeId n, uint32_t first) {
+  for (uint32_t i = first; i < g->nodes[n].result_count; i++)
+    if (g->values[node_result(g, n, i)].use_count)
+      return false;
+  return true;
+}
+
 static const Arg *arg_of_kind(const Graph *g, NodeId n, uint32_t i, ArgKind kind) {
   const Arg *arg = node_arg(g, n, i);
   if (arg->kind != kind)

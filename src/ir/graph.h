@@ -417,9 +417,20 @@ static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) {
 static inline ValueId node_result(const Graph *g, NodeId n, uint32_t i) {
   return g->nodes[n].first_result + i;
 }
+/* Whether nothing uses the results of n from `first` on. */
+bool node_unused(const Graph *g, NodeId n, uint32_t first);
 
 /* Walks of the uses: for (UseId u = first_use(g, v); u; u = g->uses[u].next) … g->uses[u].node */
 static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].first_use; }
+/* Whether v has one use, which may be that of an output. */
+static inline bool value_used_once(const Graph *g, ValueId v) {
+  return g->values[v].use_count == 1;
+}
+/* The node that alone uses v, once; 0: there is none, or v is an output. */
+static inline NodeId value_only_user(const Graph *g, ValueId v) {
+  NodeId user = value_used_once(g, v) ? g->uses[first_use(g, v)].node : 0;
+  return user == NODE_OUTPUT ? 0 : user;
+}
 /* for (FOR_NODES(g, n)): order list, n may be removed by the body only if next was fetched before.
  */
 #define FOR_NODES(g, n)                                                                            \

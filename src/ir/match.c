@@ -18,7 +18,7 @@ NodeId match_op(const Graph *g, ValueId v, OpId op) {
 
 NodeId match_op_once(const Graph *g, ValueId v, OpId op) {
   NodeId n = match_op(g, v, op);
-  return n && value_cget(g, v)->use_count == 1 ? n : 0;
+  return n && value_used_once(g, v) ? n : 0;
 }
 
 static bool load_number(DType dtype, const uint8_t *data, double *number) {
@@ -142,10 +142,7 @@ bool match_fits(const Graph *g, NodeId n, ValueId x) {
 
 NodeId match_lone_norm(const Graph *g, ValueId v, OpId op) {
   NodeId n = match_op_once(g, v, op);
-  return n && node_result(g, n, 0) == v && !value_cget(g, v + 1)->use_count &&
-                 !value_cget(g, v + 2)->use_count
-             ? n
-             : 0;
+  return n && node_result(g, n, 0) == v && node_unused(g, n, 1) ? n : 0;
 }
 
 ValueId match_row(Graph *g, ValueId v, SymInt columns) {

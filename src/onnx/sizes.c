@@ -107,11 +107,8 @@ static bool node_names_element(const Import *im, NodeId n) {
 static bool is_settled(Import *im) {
   Graph *g = im->g;
   for (NodeId n = g->last, prev; n; n = prev) {
-    bool used = op_has_trait(node_cget(g, n)->op, OP_EFFECT);
     prev = node_cget(g, n)->prev;
-    for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-      used |= value_cget(g, node_result(g, n, i))->use_count > 0;
-    if (!used)
+    if (!op_has_trait(node_cget(g, n)->op, OP_EFFECT) && node_unused(g, n, 0))
       graph_remove_node(g, n);
     else if (node_names_element(im, n))
       return false;

@@ -190,7 +190,7 @@ static int find_present(const Deriver *x, StrView past) {
 static ValueId appended(const Graph *g, ValueId past, ValueId present, uint32_t *axis) {
   NodeId n = value_def(g, present);
   if (!n || node_cget(g, n)->op != OP_CAT || node_list_count(g, n, 0) != 2 ||
-      node_list_value(g, n, 0, 0) != past || g->values[past].use_count != 1)
+      node_list_value(g, n, 0, 0) != past || !value_used_once(g, past))
     return 0;
   *axis = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, past));
   return node_list_value(g, n, 0, 1);
