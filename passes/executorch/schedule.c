@@ -8,6 +8,7 @@
  * limit begins at the lower bound and rises when nothing is found. A node that leaves no more in
  * use than before goes first, without a choice: later it could only free less or as much. */
 #include "passes/executorch/schedule.h"
+#include "support/random.h"
 
 #include <stdlib.h>
 
@@ -114,12 +115,10 @@ uint64_t schedule_bound(const ScheduleProblem *p) {
 
 /* --- the beam --- */
 
-/* A number for each node (the finalizer of SplitMix64, Steele et al., 2014). */
+/* A number for each node. */
 static uint64_t node_hash(uint32_t node) {
-  uint64_t x = (node + 1) * 0x9e3779b97f4a7c15u;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
+  uint64_t state = node * 0x9e3779b97f4a7c15u;
+  return random_bits(&state);
 }
 
 /* Less in use first; then what is nearer to the order as it was. */

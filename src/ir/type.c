@@ -1,16 +1,14 @@
 /* The types of a graph: each stands once in its pool, so that equal types have one handle. */
 #include "ir/graph.h"
 #include "ir/text.h"
+#include "support/hash.h"
 
 static uint32_t type_hash(const Type *t) {
-  uint64_t h =
-      ((uint64_t)t->kind << 24 | (uint64_t)t->dtype << 16 | (uint64_t)t->order << 8 | t->rank) +
-      0x9e3779b97f4a7c15u;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    h = (h ^ (uint64_t)t->dims[i]) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-  }
-  return (uint32_t)(h ^ h >> 29);
+  uint32_t h =
+      hash_mix((uint32_t)t->kind, (uint64_t)t->dtype << 16 | (uint64_t)t->order << 8 | t->rank);
+  for (uint32_t i = 0; i < t->rank; i++)
+    h = hash_mix(h, (uint64_t)t->dims[i]);
+  return h;
 }
 
 static bool type_equal(const Type *a, const Type *b) {
