@@ -182,7 +182,7 @@ void lower_leaky_relu(XnnLowering *l, NodeId n) {
   if (!isfinite(slope))
     xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("negative_slope", slope));
   if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, xnn_float(slope), io.in, io.out, 0);
+    XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, float_bits(slope), io.in, io.out, 0);
 }
 
 /* scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) below: the node with other numbers
@@ -200,7 +200,7 @@ void lower_elu(XnnLowering *l, NodeId n) {
   XnnId in = before == 1 ? io.in : xl_scaled(l, io.in, before),
         out = after == 1 ? io.out : xl_temp_like(l, io.out);
   if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, XNN_ELU, xnn_float(alpha), in, out, 0);
+    XNN_ADD_NODE(&l->x, XNN_ELU, float_bits(alpha), in, out, 0);
   if (after != 1)
     xl_binary(l, XNN_MULTIPLY, out, xl_number(l, after, xl_rank(l, out)), io.out);
 }

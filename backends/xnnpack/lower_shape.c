@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "backends/xnnpack/lower.h"
+#include "support/number.h"
 
 bool xl_keeps_channels(const Graph *g, ValueId x, ValueId y) {
   uint32_t varying = 0;
@@ -296,7 +297,7 @@ static void add_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *bef
   if (!xl_ok(l))
     return;
   uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, xnn_float(value), in, out, 0)
+  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, float_bits(value), in, out, 0)
       ->vector_count = (uint8_t)rank;
 }
 

@@ -8,9 +8,10 @@
  * limit begins at the lower bound and rises when nothing is found. A node that leaves no more in
  * use than before goes first, without a choice: later it could only free less or as much. */
 #include "passes/executorch/schedule.h"
-#include "support/random.h"
 
 #include <stdlib.h>
+
+#include "support/random.h"
 
 enum {
   WIDTH = 32,        /* orders kept */

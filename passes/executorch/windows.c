@@ -12,6 +12,7 @@
 
 #include "ir/match.h"
 #include "passes/executorch/views.h"
+#include "support/number.h"
 
 #define EPSILON 0x1p-100     /* EPSILON and bias / EPSILON must be normal floats */
 enum { BIAS_MAX = 1 << 20 }; /* of a bias that is divided by it */
@@ -46,12 +47,9 @@ static bool wants_bias_row(const Graph *g, const Windows *w) {
       value_constant(g, w->weight)->size > WEIGHTS_MAX)
     return false;
   const uint8_t *data = value_constant(g, w->bias)->data;
-  for (int64_t i = 0; i < value_dim(g, w->bias, 0); i++) {
-    float f;
-    memcpy(&f, data + (size_t)i * sizeof f, sizeof f);
-    if (!(fabsf(f) < BIAS_MAX))
+  for (int64_t i = 0; i < value_dim(g, w->bias, 0); i++)
+    if (!(fabsf(float_at(data, (uint64_t)i)) < BIAS_MAX))
       return false;
-  }
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "support/half.h"
+#include "support/number.h"
 #include "support/text.h"
 
 /* --- floating point --- */
@@ -34,46 +35,38 @@ static bool float_format(DType dtype, FloatFormat *out) {
   }
 }
 
-static double float_of_bits(DType dtype, uint64_t bits) {
-  float narrow;
-  double wide;
+static double number_of_bits(DType dtype, uint64_t bits) {
   switch (dtype) {
   case DTYPE_F16:
     return (double)half_to_float((uint16_t)bits);
   case DTYPE_BF16:
     return (double)bfloat_to_float((uint16_t)bits);
   case DTYPE_F32:
-    memcpy(&narrow, &(uint32_t){(uint32_t)bits}, sizeof narrow);
-    return (double)narrow;
+    return (double)float_of_bits((uint32_t)bits);
   default:
-    memcpy(&wide, &bits, sizeof wide);
-    return wide;
+    return double_of_bits(bits);
   }
 }
 
 /* Rounds to nearest even. bfloat16 goes through float, which rounds twice; printing tries what it
  * prints, so only text written by hand can meet that. */
 static uint64_t float_to_bits(DType dtype, double value) {
-  uint32_t narrow;
-  uint64_t wide;
   switch (dtype) {
   case DTYPE_F16:
     return half_from_double(value);
   case DTYPE_BF16:
     return bfloat_from_float((float)value);
   case DTYPE_F32:
-    memcpy(&narrow, &(float){(float)value}, sizeof narrow);
-    return narrow;
+    return float_bits((float)value);
   default:
-    memcpy(&wide, &value, sizeof wide);
-    return wide;
+    return double_bits(value);
   }
 }
 
 /* The shortest decimal whose nearest value of the format is this one. The text and its reading use
  * one locale, whichever it is; strbuf_append_double writes in the C locale. */
 static void print_finite(DType dtype, uint64_t bits, unsigned digits, StrBuf *out) {
-  double exact = float_of_bits(dtype, bits), value = exact;
+  double exact = number_of_bits(dtype, bits), value = exact;
   char text[40];
   for (; dtype != DTYPE_F64 && digits <= 9; digits++) {
     snprintf(text, sizeof text, "%.*g", (int)digits, exact);
@@ -155,7 +148,7 @@ bool float_parse(StrView text, double *value) {
   (void)float_format(DTYPE_F64, &f);
   if (!parse_float_bits(DTYPE_F64, &f, text, &bits))
     return false;
-  *value = float_of_bits(DTYPE_F64, bits);
+  *value = number_of_bits(DTYPE_F64, bits);
   return true;
 }
 

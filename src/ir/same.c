@@ -2,6 +2,7 @@
 #include "ir/same.h"
 
 #include "support/hash.h"
+#include "support/number.h"
 
 static uint32_t arg_hash(const Graph *g, uint32_t h, const Arg *arg, ValueKeyFn *key, void *user) {
   h = hash_mix(h, (uint64_t)arg->kind << 32 | arg->count);
@@ -18,11 +19,8 @@ static uint32_t arg_hash(const Graph *g, uint32_t h, const Arg *arg, ValueKeyFn 
       h = hash_mix(h, (uint64_t)g->ints[arg->at + i]);
     return h;
   case ARG_FLOATS:
-    for (uint32_t i = 0; i < arg->count; i++) {
-      uint64_t bits;
-      memcpy(&bits, &g->floats[arg->at + i], sizeof bits);
-      h = hash_mix(h, bits);
-    }
+    for (uint32_t i = 0; i < arg->count; i++)
+      h = hash_mix(h, double_bits(g->floats[arg->at + i]));
     return h;
   case ARG_NONE:
     return h;

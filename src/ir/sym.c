@@ -2,6 +2,7 @@
  * have equal handles. */
 #include "ir/sym_internal.h"
 #include "support/hash.h"
+#include "support/number.h"
 
 static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
 static SymInt handle_of(uint32_t index) { return SYM_BAND + (int64_t)index; }
@@ -434,15 +435,6 @@ static void split_by_const(SymTable *t, SymInt v, int64_t divisor, SymInt *quoti
   *rest = sum_value(t, &r);
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 /* Whether each coefficient is divisor - 1, which stands for -1; they become 1. */
 static bool is_negated(Sum *s, int64_t divisor) {
   for (uint32_t i = 0; i < s->count; i++)
@@ -462,7 +454,7 @@ static SymInt floordiv_rest(SymTable *t, SymInt rest, int64_t divisor) {
   int64_t factor = divisor, product;
   sum_of(t, rest, &s);
   for (uint32_t i = 0; i < s.count; i++)
-    factor = common_divisor(factor, s.coefficients[i]);
+    factor = greatest_divisor(factor, s.coefficients[i]);
   if (factor > 1) {
     for (uint32_t i = 0; i < s.count; i++)
       s.coefficients[i] /= factor;

@@ -1,5 +1,6 @@
 /* See flatread.h. The layout rules are those of flatbuffers.dev, "FlatBuffers internals". */
 #include "pte/flatread.h"
+#include "support/number.h"
 
 #define TOO_MANY_TABLES "it has more than 1,000,000 tables, the runtime's limit"
 
@@ -123,10 +124,7 @@ double fb_f64(FbTable t, uint16_t id, double fallback) {
   uint32_t at = locate(t, id, 8);
   if (!at)
     return fallback;
-  uint64_t bits = load_u64(t.r, at);
-  double value;
-  memcpy(&value, &bits, 8);
-  return value;
+  return double_of_bits(load_u64(t.r, at));
 }
 
 /* What a reference at `at` points to: a position in the file, 0 on a fault. */
