@@ -4,11 +4,11 @@
  * --bisect-limit takes as well, is enough to stop right before it. */
 #include "pipeline/manager.h"
 
-#include <time.h>
 
 #include "ir/text.h"
 #include "ir/trace.h"
 #include "ir/verify.h"
+#include "support/clock.h"
 #include "support/json.h"
 
 void manager_init(Manager *m, DiagSink *sink, Facts *facts) {
@@ -22,12 +22,6 @@ void manager_init(Manager *m, DiagSink *sink, Facts *facts) {
 }
 
 void manager_release(Manager *m) { arena_release(&m->scratch); }
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool named(const PassNames *list, const char *name) {
   for (uint32_t i = 0; i < list->count; i++)
@@ -141,11 +135,11 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   }
   if (g->trace)
     g->trace->run = m->facts->run_count;
-  double begin = seconds_now();
+  uint64_t begin = clock_ns();
   pass_enter(&context, run->row->plugin);
   Status status = run->row->run(&context, g);
   pass_enter(&context, NULL);
-  run->seconds = seconds_now() - begin;
+  run->seconds = clock_seconds_since(begin);
   arena_reset(&m->scratch);
   if (progress)
     progress->pass = NULL;

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "command.h"
 #include "interp/interp.h"
@@ -15,6 +14,7 @@
 #include "run_dims.h"
 #include "run_profile.h"
 #include "run_random.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 /* The values of one input: one a call, or one for all calls. */
@@ -271,12 +271,6 @@ static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
   }
 }
 
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* What is done with the outputs of a call, and the time that the calls take. */
 typedef struct Results {
   const char *folder; /* where outputs are written; NULL: they are printed */
@@ -296,10 +290,10 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
     const InputArrays *input = &arrays->inputs[i];
     arrays->tensors[i] = input->items[input->count == 1 ? 0 : k].tensor;
   }
-  double begin = seconds_now();
+  uint64_t begin = clock_ns();
   TRY(interp_traced_call(g, arrays->tensors, arrays->count, states, arena, outputs,
                          results->profile ? profile_step : NULL, results->profile));
-  results->seconds += seconds_now() - begin;
+  results->seconds += clock_seconds_since(begin);
   if (results->dropped)
     return STATUS_OK;
   if (arrays->calls > 1 && folder)
