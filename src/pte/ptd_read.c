@@ -125,23 +125,19 @@ static Status read_file(PtdReader *r) {
 }
 
 Status ptd_open(PtdFile *p, DiagSink *sink, uint64_t seed, const char *path) {
-  *p = (PtdFile){.file = {.fd = -1}};
+  *p = (PtdFile){0};
   p->keys = keymap_make(&p->arena, seed);
   Status status = file_map(&p->file, &p->arena, sink, path);
-  if (status != STATUS_OK) {
-    arena_release(&p->arena);
-    return status;
-  }
   PtdReader r = {.p = p, .sink = sink};
-  status = read_file(&r);
+  if (status == STATUS_OK)
+    status = read_file(&r);
   if (status != STATUS_OK)
     ptd_close(p);
   return status;
 }
 
 void ptd_close(PtdFile *p) {
-  if (p->file.fd >= 0)
-    file_unmap(&p->file);
+  file_unmap(&p->file);
   arena_release(&p->arena);
   *p = (PtdFile){.file = {.fd = -1}};
 }
