@@ -3,6 +3,7 @@
  * here; integers wrap. */
 #include "ops/kernel.h"
 #include "ops/ops.h"
+#include "ops/scalar.h"
 
 #include <math.h>
 
@@ -77,13 +78,8 @@ static int64_t floored(int64_t a, int64_t b) {
   return quotient(a, b) - ((a < 0) != (b < 0) && rest(a, b) != 0);
 }
 
-static bool divides(OpId op) {
-  return op == OP_PRIM_FLOORDIV || op == OP_PRIM_FLOORDIV_INT || op == OP_PRIM_MOD ||
-         op == OP_PRIM_MOD_INT;
-}
-
 static Status prim_ints(Kernel *k, int64_t a, int64_t b) {
-  if (divides(k->op) && b == 0)
+  if (is_int_division(k->op) && b == 0)
     return kernel_error(k, "integer division by zero");
   switch ((int)k->op) {
   case OP_PRIM_ADD:
