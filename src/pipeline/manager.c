@@ -4,7 +4,6 @@
  * --bisect-limit takes as well, is enough to stop right before it. */
 #include "pipeline/manager.h"
 
-
 #include "ir/text.h"
 #include "ir/trace.h"
 #include "ir/verify.h"
@@ -199,6 +198,12 @@ Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
   }
   if (o->stop_after && strcmp(o->stop_after, row->name) == 0)
     m->stopped = true;
+  return STATUS_OK;
+}
+
+Status manager_run_named(Manager *m, Graph *g, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    TRY(manager_run_pass(m, g, pass_find(sv_from(names[i]))));
   return STATUS_OK;
 }
 
