@@ -109,6 +109,20 @@ QuantRole quant_role(const Graph *g, NodeId n) {
   return fits(g, n, role) ? role : ROLE_FLOAT;
 }
 
+QuantSpectrum quant_spectrum(const Graph *g, NodeId n) {
+  switch (node_cget(g, n)->op) {
+#define QUANT_SPECTRUM(op, part)                                                                   \
+  case OP_##op:                                                                                    \
+    return SPECTRUM_##part;
+#include "passes/quantize/rules.def"
+  default:
+    break;
+  }
+  QuantRole role = quant_role(g, n);
+  bool activation = role == ROLE_FLOAT || role == ROLE_FUNCTION || role == ROLE_TABLE;
+  return activation ? SPECTRUM_NEVER : SPECTRUM_STEP;
+}
+
 NodeId quant_product_of(const Graph *g, NodeId n) {
   for (NodeId user = n; (user = value_only_user(g, node_result(g, user, 0)));) {
     if (node_cget(g, user)->op == OP_LINEAR || node_cget(g, user)->op == OP_CONVOLUTION)
