@@ -158,6 +158,22 @@ ValueId match_row(Graph *g, ValueId v, SymInt columns) {
 
 bool match_close(double a, double b, double relative) { return fabs(a - b) <= relative * fabs(b); }
 
+bool match_view_permute(const Graph *g, NodeId n) {
+  const Type *t = value_type(g, node_value(g, n, 0));
+  int64_t last = -1;
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
+    int64_t from = wrap_dim(node_ints(g, n, 1)[i], t->rank);
+    if (from < 0 || from >= t->rank)
+      return false;
+    if (t->dims[from] == 1)
+      continue;
+    if (from < last)
+      return false;
+    last = from;
+  }
+  return true;
+}
+
 int64_t match_selected_dim(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
   switch (node_cget(g, n)->op) {
   case OP_EMBEDDING:
