@@ -57,8 +57,7 @@ const char *selection_nearest(const Backend *backend, StrView term, Arena *arena
     StrView name = overload ? schema->full : schema->name;
     names[count++] = arena_strdup(arena, global ? name : selection_local_name(name));
   }
-  int nearest = text_nearest(term, names, count);
-  return nearest < 0 ? NULL : names[nearest];
+  return text_nearest(term, names, count);
 }
 
 StrView selection_of_node(StrView selection, const Graph *g, NodeId n) {

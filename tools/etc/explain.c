@@ -94,10 +94,10 @@ static EtcStatus unknown(const CommandLine *line, const char *given) {
     names[2 * i] = diag_row((DiagCode)i)->id;
     names[2 * i + 1] = diag_row((DiagCode)i)->code;
   }
-  int nearest = text_nearest(sv_from(given), names, COUNT_OF(names));
+  const char *nearest = text_nearest(sv_from(given), names, COUNT_OF(names));
   const char *found = about(&s->arena, given), *hint = "'etc explain' lists all codes";
-  if (nearest >= 0)
-    hint = arena_printf(&s->arena, "did you mean %s?", names[nearest]);
+  if (nearest)
+    hint = arena_printf(&s->arena, "did you mean %s?", nearest);
   else if (found)
     hint = arena_printf(&s->arena, "about that there are: %s", found);
   return session_usage(s, "", hint, "there is no diagnostic '%s'", given);
