@@ -476,6 +476,13 @@ int graph_find_output(const Graph *g, StrView name) {
 
 /* --- readers --- */
 
+bool value_is_output(const Graph *g, ValueId v) {
+  UseId u = first_use(g, v);
+  while (u && g->uses[u].node != NODE_OUTPUT)
+    u = g->uses[u].next;
+  return u != 0;
+}
+
 bool node_unused(const Graph *g, NodeId n, uint32_t first) {
   for (uint32_t i = first; i < g->nodes[n].result_count; i++)
     if (g->values[node_result(g, n, i)].use_count)

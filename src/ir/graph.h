@@ -426,6 +426,8 @@ static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].f
 static inline bool value_used_once(const Graph *g, ValueId v) {
   return g->values[v].use_count == 1;
 }
+/* Whether v is an output of the graph. */
+bool value_is_output(const Graph *g, ValueId v);
 /* The node that alone uses v, once; 0: there is none, or v is an output. */
 static inline NodeId value_only_user(const Graph *g, ValueId v) {
   NodeId user = value_used_once(g, v) ? g->uses[first_use(g, v)].node : 0;
