@@ -210,6 +210,13 @@ static const char *value_text(Graph *g, ValueId v) {
   return strbuf_keep(&text, &g->arena).data;
 }
 
+Status shape_one_dtype(Graph *g, NodeId n, ValueId a, ValueId b) {
+  DType x = value_dtype(g, a), y = value_dtype(g, b);
+  return x == y ? STATUS_OK
+                : bad_dtype(g, n, "operands are %s and %s, expected one type", dtype_name(x),
+                            dtype_name(y));
+}
+
 Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,
                       SymInt b, const char *of_y) {
   if (a != b && sym_known_eq(&g->syms, a, b) == 0)
