@@ -158,6 +158,12 @@ ValueId match_row(Graph *g, ValueId v, SymInt columns) {
 
 bool match_close(double a, double b, double relative) { return fabs(a - b) <= relative * fabs(b); }
 
+ValueId match_unviewed(const Graph *g, ValueId v) {
+  for (NodeId n; (n = match_op(g, v, OP_VIEW_COPY));)
+    v = node_value(g, n, 0);
+  return v;
+}
+
 bool match_view_permute(const Graph *g, NodeId n) {
   const Type *t = value_type(g, node_value(g, n, 0));
   int64_t last = -1;
