@@ -4,6 +4,7 @@
 #include "pte/bundle.h"
 #include "pte/program_internal.h"
 #include "support/keymap.h"
+#include "support/number.h"
 
 enum { MAX_LIST_USES = 1 << 28 };
 
@@ -43,12 +44,6 @@ int32_t *decode_indices(Decoder *d, FbVector v, int32_t lowest, uint32_t limit, 
     }
   }
   return items;
-}
-
-static uint64_t load_u64(const uint8_t *at) {
-  uint64_t v;
-  memcpy(&v, at, 8);
-  return v;
 }
 
 static Status file_error(PteProgram *p, DiagCode code, const char *what, uint64_t a, uint64_t b) {

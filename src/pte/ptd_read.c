@@ -3,6 +3,7 @@
 #include "pte/program.h"
 #include "pte/ptd.h"
 #include "pte/schema.h"
+#include "support/number.h"
 
 typedef struct PtdReader {
   PtdFile *p;
@@ -23,12 +24,6 @@ static Status ptd_error(const PtdReader *r, const char *format, ...) {
   const char *text = arena_vprintf(&r->p->arena, format, args);
   va_end(args);
   return diag_report(r->sink, DIAG_PTD, place, "%s", text);
-}
-
-static uint64_t load_u64(const uint8_t *at) {
-  uint64_t v;
-  memcpy(&v, at, 8);
-  return v;
 }
 
 static bool ptd_is(const uint8_t *data, uint64_t size) {

@@ -52,6 +52,22 @@ static inline double double_of_bits(uint64_t bits) {
   return value;
 }
 
+/* A number in bytes of any alignment. */
+static inline uint16_t load_u16(const uint8_t *at) {
+  uint16_t value;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
+static inline uint32_t load_u32(const uint8_t *at) {
+  uint32_t value;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
+static inline uint64_t load_u64(const uint8_t *at) {
+  uint64_t value;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
 /* Float i of bytes of any alignment. */
 static inline float float_at(const uint8_t *data, uint64_t i) {
   float value;
