@@ -81,5 +81,5 @@ void selection_warn_unused(DiagSink *sink, const char *setting, StrView selectio
     if (names_node(term) && !selects_any(term, g))
       (void)diag_report(sink, DIAG_SELECTION_UNUSED, DIAG_NOWHERE,
                         "%s=" SV_FMT ": no node of '" SV_FMT "' has that name", setting,
-                        SV_ARG(term), SV_ARG(intern_get(&g->ctx->names, g->name)));
+                        SV_ARG(term), SV_ARG(graph_name(g)));
 }

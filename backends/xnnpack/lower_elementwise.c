@@ -2,11 +2,11 @@
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
+#include "ir/match.h"
+#include "support/number.h"
 
 /* Too small to change any code, and no zero to divide by. */
 #define ERF_NOT_ZERO 1e-30
-#include "ir/match.h"
-#include "support/number.h"
 
 enum { MAX_POWER = 8 };
 

@@ -128,6 +128,8 @@ int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end) {
   return (int64_t)n;
 }
 
+StrView graph_name(const Graph *g) { return intern_get(&g->ctx->names, g->name); }
+
 StrView value_name(const Graph *g, ValueId v) {
   return intern_get(&g->ctx->names, value_cget(g, v)->name);
 }

@@ -321,7 +321,8 @@ bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_ran
 /* The elements of the dims from `first` on, in front of `end`, which are known: 1 for none. */
 int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end);
 Dims value_dims(const Graph *g, ValueId v);
-/* The text of its name; empty without one. */
+/* The texts of names; empty without one. */
+StrView graph_name(const Graph *g);
 StrView value_name(const Graph *g, ValueId v);
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
 /* initial: a constant with the bytes of the type, or 0 for zeros. */

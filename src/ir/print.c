@@ -467,7 +467,7 @@ static void put_outputs(Printer *p) {
 
 /* @forward, or @"any text". */
 static void put_graph_name(Printer *p) {
-  StrView name = intern_get(&p->g->ctx->names, p->g->name);
+  StrView name = graph_name(p->g);
   bool plain = name.size > 0 && !is_digit(name.data[0]);
   for (size_t i = 0; i < name.size; i++)
     plain &= is_word(name.data[i]);

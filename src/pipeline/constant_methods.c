@@ -287,7 +287,7 @@ EtcStatus session_set_constant(Session *s, StrView value) {
 
 Status session_check_constants(Session *s) {
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    StrView name = intern_get(&s->ctx.names, s->program.methods[i].graph->name);
+    StrView name = graph_name(s->program.methods[i].graph);
     if (!session_find_constant(s, name))
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_NAME_TWICE, DIAG_NOWHERE);

@@ -103,7 +103,7 @@ static PassRun *add_run(Manager *m, const PassRow *row, const Graph *g) {
   PassRun *run = facts_add_run(m->facts);
   *run = (PassRun){.row = row,
                    .stage = m->stage < STAGE_COUNT ? m->stage : row->stage,
-                   .method = intern_get(&g->ctx->names, g->name),
+                   .method = graph_name(g),
                    .nodes_before = g->live_nodes};
   run->nodes_after = g->live_nodes;
   const ManagerOptions *o = &m->options;

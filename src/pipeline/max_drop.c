@@ -95,8 +95,7 @@ static bool is_near(const Search *r) { return r->sqnr >= r->options->max_drop; }
 static Status refuse(const Search *r, double sqnr) {
   Diag *d = diag_begin(&r->s->sink, DIAG_QUANT_DROP, context_place(&r->s->ctx));
   if (isnan(r->sqnr))
-    diag_message(d, "no output of '" SV_FMT "' can be compared",
-                 SV_ARG(intern_get(&r->g->ctx->names, r->g->name)));
+    diag_message(d, "no output of '" SV_FMT "' can be compared", SV_ARG(graph_name(r->g)));
   else
     diag_message(d,
                  "the outputs have %.1f dB, and %.1f dB with %" PRIu32

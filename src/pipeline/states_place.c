@@ -114,8 +114,7 @@ static Status share_state(Session *s, const Method *m, uint32_t state, SharedSta
   return diag_report(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE,
                      "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
                      "': it has other %s in the second",
-                     SV_ARG(intern_get(&s->ctx.names, known->g->name)), SV_ARG(method_name(m)),
-                     SV_ARG(name), what);
+                     SV_ARG(graph_name(known->g)), SV_ARG(method_name(m)), SV_ARG(name), what);
 }
 
 /* Each pattern must name a state of two methods. */

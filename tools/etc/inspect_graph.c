@@ -50,7 +50,7 @@ static void text_graph(const Graph *g, StrBuf *out) {
   OpCount counts[OP_COUNT];
   uint32_t count = count_ops(g, counts);
   strbuf_append(out, SV("\nmethod '"));
-  strbuf_append_printable(out, intern_get(&g->ctx->names, g->name));
+  strbuf_append_printable(out, graph_name(g));
   strbuf_printf(out, "', level %s, %u nodes\n", level_name(g->level), g->live_nodes);
   for (uint32_t i = 0; i < g->input_count; i++)
     text_value(g, "input", i, value_name(g, g->inputs[i]), g->inputs[i], out);
@@ -78,7 +78,7 @@ static void json_graph(const Graph *g, JsonWriter *w) {
   OpCount counts[OP_COUNT];
   uint32_t count = count_ops(g, counts);
   json_open_object(w);
-  json_named_string(w, "name", intern_get(&g->ctx->names, g->name));
+  json_named_string(w, "name", graph_name(g));
   json_named_string(w, "level", sv_from(level_name(g->level)));
   json_named_uint(w, "nodes", g->live_nodes);
   json_named_array(w, "inputs");
@@ -158,7 +158,7 @@ static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView na
   type_describe(g, value_type(g, v), &text);
   sheet_add(sheet, (Fact){.section = FACTS_INTERFACE,
                           .kind = FACT_TEXT,
-                          .method = intern_get(&g->ctx->names, g->name),
+                          .method = graph_name(g),
                           .name = sv_from(arena_printf(sheet->arena, "%s %u", what, i)),
                           .text = {strbuf_cstr(&text), text.size}});
   strbuf_release(&text);
@@ -167,7 +167,7 @@ static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView na
 static void sheet_ops(const Graph *g, Sheet *sheet) {
   OpCount counts[OP_COUNT];
   uint32_t count = count_ops(g, counts);
-  StrView method = intern_get(&g->ctx->names, g->name);
+  StrView method = graph_name(g);
   sheet_add(sheet, (Fact){.section = FACTS_OPERATORS,
                           .kind = FACT_TEXT,
                           .method = method,
@@ -188,7 +188,7 @@ static void sheet_ops(const Graph *g, Sheet *sheet) {
 
 /* Named constants that are used, by type; the bytes of all by element type. */
 static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
-  StrView method = intern_get(&g->ctx->names, g->name);
+  StrView method = graph_name(g);
   for (ValueId v = 1; v < g->value_count; v++) {
     const Constant *c = value_lazy_constant(g, v);
     StrView name = intern_get(&g->ctx->names, g->values[v].name);
