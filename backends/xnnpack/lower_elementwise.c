@@ -154,15 +154,8 @@ static bool rounds_to_codes(const Graph *g, ValueId rounded, float *low, float *
 
 void lower_clamp(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
-  float low = -INFINITY, high = INFINITY;
-  if (op == OP_RELU) {
-    low = 0;
-  } else {
-    if (!node_absent(l->g, n, 1))
-      low = (float)node_scalar(l->g, n, 1);
-    if (!node_absent(l->g, n, 2))
-      high = (float)node_scalar(l->g, n, 2);
-  }
+  float low = op == OP_RELU ? 0 : (float)node_scalar_or(l->g, n, 1, -INFINITY),
+        high = op == OP_RELU ? INFINITY : (float)node_scalar_or(l->g, n, 2, INFINITY);
   if (!(low <= high)) {
     xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("min", low), R_FLOAT("max", high));
     return;

@@ -137,7 +137,7 @@ void lower_slice(XnnLowering *l, NodeId n) {
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
-  SymInt begin = node_absent(g, n, 2) ? 0 : node_int(g, n, 2), size = value_dim(g, y, axis),
+  SymInt begin = node_int_or(g, n, 2, 0), size = value_dim(g, y, axis),
          extent = value_dim(g, x, axis);
   if (sym_is_const(begin) && sym_is_const(extent))
     begin = position(begin, extent);

@@ -83,7 +83,7 @@ static ValueId slice(Builder *b, NodeId n) {
   Graph *g = b->g;
   StridedWalk w = whole(g, node_value(g, n, 0));
   uint32_t axis = axis_of(g, n);
-  SymInt start = node_absent(g, n, 2) ? 0 : node_int(g, n, 2), step = node_int(g, n, 4);
+  SymInt start = node_int_or(g, n, 2, 0), step = node_int(g, n, 4);
   if (!in_short_runs(&w, axis) || !type_is_static(value_type(g, node_result(g, n, 0))) ||
       !type_is_static(value_type(g, node_value(g, n, 0))))
     return 0;

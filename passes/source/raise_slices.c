@@ -299,7 +299,7 @@ static bool read_slice(Raise *r, NodeId n, uint32_t *d) {
   bool select = node_cget(g, n)->op == OP_SELECT_COPY_INT;
   *d = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, x));
   SymInt size = value_dim(g, x, *d);
-  r->start = !select && node_absent(g, n, 2) ? 0 : node_int(g, n, 2);
+  r->start = node_int_or(g, n, 2, 0);
   r->step = select ? 1 : node_int(g, n, 4);
   r->length = select ? 1 : value_dim(g, node_result(g, n, 0), *d);
   if (!rows_are_known(r, select, size) || (sym_is_const(size) && r->length > size / 2))

@@ -415,6 +415,13 @@ StrView node_str(const Graph *g, NodeId n, uint32_t i);
 static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) {
   return node_arg(g, n, i)->kind == ARG_NONE;
 }
+/* The argument, or `otherwise` where it is absent. */
+static inline SymInt node_int_or(const Graph *g, NodeId n, uint32_t i, SymInt otherwise) {
+  return node_absent(g, n, i) ? otherwise : node_int(g, n, i);
+}
+static inline double node_scalar_or(const Graph *g, NodeId n, uint32_t i, double otherwise) {
+  return node_absent(g, n, i) ? otherwise : node_scalar(g, n, i);
+}
 static inline ValueId node_result(const Graph *g, NodeId n, uint32_t i) {
   return g->nodes[n].first_result + i;
 }
