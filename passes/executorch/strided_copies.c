@@ -63,7 +63,7 @@ static ValueId permute(Builder *b, NodeId n) {
   StridedWalk from = whole(g, node_value(g, n, 0)), w = {.rank = from.rank};
   const SymInt *perm = node_ints(g, n, 1);
   for (uint32_t i = 0; i < w.rank; i++) {
-    int64_t k = perm[i] < 0 ? perm[i] + w.rank : perm[i];
+    int64_t k = wrap_dim(perm[i], w.rank);
     w.size[i] = from.size[k];
     w.stride[i] = from.stride[k];
   }
