@@ -110,32 +110,10 @@ static void use_unlink(Graph *g, UseId u) {
   *use = (Use){0};
 }
 
-Dims dims_make(const SymInt *d, uint32_t rank) {
-  Dims dims = {.rank = rank};
-  if (rank)
-    memcpy(dims.d, d, rank * sizeof *d);
-  return dims;
-}
-
-bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
-  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
-}
-
-int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end) {
-  uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
-  for (uint32_t i = first; i < end; i++)
-    n *= (uint64_t)dims[i];
-  return (int64_t)n;
-}
-
 StrView graph_name(const Graph *g) { return intern_get(&g->ctx->names, g->name); }
 
 StrView value_name(const Graph *g, ValueId v) {
   return intern_get(&g->ctx->names, value_cget(g, v)->name);
-}
-
-Dims value_dims(const Graph *g, ValueId v) {
-  return dims_make(value_type(g, v)->dims, value_rank(g, v));
 }
 
 void graph_replace_uses(Graph *g, ValueId from, ValueId to) {

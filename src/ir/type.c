@@ -1,4 +1,5 @@
-/* The types of a graph: each stands once in its pool, so that equal types have one handle. */
+/* The types of a graph, and dims alone: each type stands once in its pool, so that equal types have
+ * one handle. */
 #include "ir/graph.h"
 #include "ir/text.h"
 #include "support/hash.h"
@@ -78,6 +79,28 @@ uint64_t type_bytes_upper(const Graph *g, const Type *t) {
       overflow = true;
   }
   return overflow || bytes > INT64_MAX ? UINT64_MAX : bytes;
+}
+
+Dims dims_make(const SymInt *d, uint32_t rank) {
+  Dims dims = {.rank = rank};
+  if (rank)
+    memcpy(dims.d, d, rank * sizeof *d);
+  return dims;
+}
+
+bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
+  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
+}
+
+int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end) {
+  uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
+  for (uint32_t i = first; i < end; i++)
+    n *= (uint64_t)dims[i];
+  return (int64_t)n;
+}
+
+Dims value_dims(const Graph *g, ValueId v) {
+  return dims_make(value_type(g, v)->dims, value_rank(g, v));
 }
 
 bool type_is_static(const Type *t) {
