@@ -23,8 +23,7 @@ static uint64_t shift_round(uint64_t value, unsigned count) {
 }
 
 uint16_t half_from_double(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
+  uint64_t bits = double_bits(value);
   uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
   int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
   uint64_t fraction = bits & 0xfffffffffffff;
