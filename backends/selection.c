@@ -57,8 +57,7 @@ const char *selection_nearest(const Backend *backend, StrView term, Arena *arena
     StrView name = overload ? schema->full : schema->name;
     names[count++] = arena_strdup(arena, global ? name : selection_local_name(name));
   }
-  int nearest = text_nearest(term, names, count);
-  return nearest < 0 ? NULL : names[nearest];
+  return text_nearest(term, names, count);
 }
 
 StrView selection_of_node(StrView selection, const Graph *g, NodeId n) {
@@ -82,5 +81,5 @@ void selection_warn_unused(DiagSink *sink, const char *setting, StrView selectio
     if (names_node(term) && !selects_any(term, g))
       (void)diag_report(sink, DIAG_SELECTION_UNUSED, DIAG_NOWHERE,
                         "%s=" SV_FMT ": no node of '" SV_FMT "' has that name", setting,
-                        SV_ARG(term), SV_ARG(intern_get(&g->ctx->names, g->name)));
+                        SV_ARG(term), SV_ARG(graph_name(g)));
 }

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "pte/flatbuffer.h"
+#include "support/number.h"
 
 enum {
   HEADER_SIZE = 32, /* 4 zeros, magic, u16 length, u32 offset and size of the tables, u32 offset and
@@ -64,7 +65,7 @@ static FbRef write_vector(Writer *w, const uint32_t *items, uint32_t count) {
 }
 
 static FbRef write_limits(Writer *w, const XnnNode *node) {
-  uint32_t bits[] = {xnn_float(node->limit_low), xnn_float(node->limit_high)};
+  uint32_t bits[] = {float_bits(node->limit_low), float_bits(node->limit_high)};
   uint32_t *slot, known = keymap_get(&w->limits, bits, sizeof bits, &slot);
   if (known)
     return known;
@@ -85,7 +86,7 @@ static FbRef write_parameters(Writer *w, const XnnValue *value, uint8_t *form) {
   switch (scheme) {
   case XNN_PER_TENSOR:
     *form = PER_TENSOR;
-    fb_field_u32(b, PER_TENSOR_SCALE, xnn_float(value->scale), 0);
+    fb_field_u32(b, PER_TENSOR_SCALE, float_bits(value->scale), 0);
     fb_field_i32(b, PER_TENSOR_ZERO_POINT, value->zero_point, 0);
     break;
   case XNN_PER_CHANNEL:

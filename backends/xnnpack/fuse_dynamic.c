@@ -7,6 +7,7 @@
  *
  * Several images become one, too, which has them one below the other. */
 #include "backends/xnnpack/fuse.h"
+#include "support/number.h"
 
 enum {
   CONV_PAD_BOTTOM = 2,
@@ -236,7 +237,7 @@ static XnnId stacked(Fuse *f, const Stack *s, XnnId in, bool pixels) {
     padded = images_like(f, in, s->rows);
     xf_emit(f, &(XnnNode){.kind = XNN_STATIC_CONSTANT_PAD,
                           .vector_count = 4,
-                          .fields = {first, second, xnn_float(0), in, padded, 0}});
+                          .fields = {first, second, float_bits(0), in, padded, 0}});
   }
   XnnId one = one_like(f, padded, pixels);
   xf_emit_reshape(f, padded, one);

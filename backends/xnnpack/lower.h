@@ -241,9 +241,7 @@ void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id);
 /* Upper bound of dim i of v. */
 uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i);
 /* The dim as a non-negative number. */
-static inline uint32_t xl_axis(int64_t dim, uint32_t rank) {
-  return (uint32_t)(dim < 0 ? dim + rank : dim);
-}
+static inline uint32_t xl_axis(int64_t dim, uint32_t rank) { return (uint32_t)wrap_dim(dim, rank); }
 /* A temporary. */
 XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims);
 #define XL_TEMP(l, ...)                                                                            \

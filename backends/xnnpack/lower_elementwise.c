@@ -2,11 +2,11 @@
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
+#include "ir/match.h"
+#include "support/number.h"
 
 /* Too small to change any code, and no zero to divide by. */
 #define ERF_NOT_ZERO 1e-30
-#include "ir/match.h"
-#include "support/number.h"
 
 enum { MAX_POWER = 8 };
 
@@ -148,22 +148,14 @@ static bool limits_of_codes(const Graph *g, NodeId n, float *low, float *high) {
 
 /* The limits of the one node that uses the rounded number, if they are limits of codes. */
 static bool rounds_to_codes(const Graph *g, ValueId rounded, float *low, float *high) {
-  UseId use = first_use(g, rounded);
-  return value_cget(g, rounded)->use_count == 1 && g->uses[use].node != NODE_OUTPUT &&
-         limits_of_codes(g, g->uses[use].node, low, high);
+  NodeId user = value_only_user(g, rounded);
+  return user && limits_of_codes(g, user, low, high);
 }
 
 void lower_clamp(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
-  float low = -INFINITY, high = INFINITY;
-  if (op == OP_RELU) {
-    low = 0;
-  } else {
-    if (!node_absent(l->g, n, 1))
-      low = (float)node_scalar(l->g, n, 1);
-    if (!node_absent(l->g, n, 2))
-      high = (float)node_scalar(l->g, n, 2);
-  }
+  float low = op == OP_RELU ? 0 : (float)node_scalar_or(l->g, n, 1, -INFINITY),
+        high = op == OP_RELU ? INFINITY : (float)node_scalar_or(l->g, n, 2, INFINITY);
   if (!(low <= high)) {
     xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("min", low), R_FLOAT("max", high));
     return;
@@ -183,7 +175,7 @@ void lower_leaky_relu(XnnLowering *l, NodeId n) {
   if (!isfinite(slope))
     xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("negative_slope", slope));
   if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, xnn_float(slope), io.in, io.out, 0);
+    XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, float_bits(slope), io.in, io.out, 0);
 }
 
 /* scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) below: the node with other numbers
@@ -201,7 +193,7 @@ void lower_elu(XnnLowering *l, NodeId n) {
   XnnId in = before == 1 ? io.in : xl_scaled(l, io.in, before),
         out = after == 1 ? io.out : xl_temp_like(l, io.out);
   if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, XNN_ELU, xnn_float(alpha), in, out, 0);
+    XNN_ADD_NODE(&l->x, XNN_ELU, float_bits(alpha), in, out, 0);
   if (after != 1)
     xl_binary(l, XNN_MULTIPLY, out, xl_number(l, after, xl_rank(l, out)), io.out);
 }
@@ -248,11 +240,9 @@ static bool makes_codes(const Graph *g, NodeId n, ValueId y) {
   ValueId steps = node_cget(g, n)->op == OP_DIV_TENSOR_MODE && node_value(g, n, 0) == y
                       ? node_result(g, n, 0)
                       : 0;
-  if (!steps || value_cget(g, steps)->use_count != 1)
-    return false;
-  NodeId round = g->uses[first_use(g, steps)].node;
+  NodeId round = steps ? value_only_user(g, steps) : 0;
   float low, high;
-  return round != NODE_OUTPUT && node_cget(g, round)->op == OP_ROUND &&
+  return round && node_cget(g, round)->op == OP_ROUND &&
          rounds_to_codes(g, node_result(g, round, 0), &low, &high);
 }
 

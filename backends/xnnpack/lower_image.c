@@ -47,11 +47,7 @@ static void pool(XnnLowering *l, XnnNodeKind kind, const Pool *p, XnnId in, XnnI
 
 void lower_max_pool(XnnLowering *l, NodeId n) {
   Pool p;
-  if (value_cget(l->g, node_result(l->g, n, 1))->use_count) {
-    xl_refuse(l, XNN_RULE_RESULT_USED, R_INT("result", 1));
-    return;
-  }
-  if (!read_pool(l, n, 4, node_bool(l->g, n, 5), &p))
+  if (!xl_results_unused(l, n, 1) || !read_pool(l, n, 4, node_bool(l->g, n, 5), &p))
     return;
   XnnId in = xl_nhwc(l, node_value(l->g, n, 0));
   pool(l, XNN_MAX_POOLING2D, &p, in, xl_result_nhwc(l, node_result(l->g, n, 0)));

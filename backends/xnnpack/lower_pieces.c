@@ -154,7 +154,7 @@ void lower_slice_scatter(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), src = node_value(g, n, 1), y = node_result(g, n, 0);
   uint32_t axis = xl_axis(node_int(g, n, 2), value_rank(g, x)), count = 0;
-  SymInt extent = value_dim(g, x, axis), begin = node_absent(g, n, 3) ? 0 : node_int(g, n, 3),
+  SymInt extent = value_dim(g, x, axis), begin = node_int_or(g, n, 3, 0),
          size = value_dim(g, src, axis);
   if (!sym_is_const(extent) || !sym_is_const(begin) || !sym_is_const(size) || begin < 0 ||
       begin + size > extent) {

@@ -297,11 +297,7 @@ void lower_maximum(XnnLowering *l, NodeId n) {
   OpId op = node_cget(g, n)->op;
   bool least = op == OP_AMIN || op == OP_MIN_DIM;
   Reduction r;
-  if (node_cget(g, n)->result_count > 1 && value_cget(g, node_result(g, n, 1))->use_count) {
-    xl_refuse(l, XNN_RULE_RESULT_USED, R_INT("result", 1));
-    return;
-  }
-  if (!read_reduction(l, n, &r))
+  if (!xl_results_unused(l, n, 1) || !read_reduction(l, n, &r))
     return;
   XnnId in = together(l, &r), most = maxima(l, &r, least ? negated(l, in) : in);
   finish(l, &r, least ? negated(l, most) : most);

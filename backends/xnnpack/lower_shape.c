@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "backends/xnnpack/lower.h"
+#include "support/number.h"
 
 bool xl_keeps_channels(const Graph *g, ValueId x, ValueId y) {
   uint32_t varying = 0;
@@ -136,7 +137,7 @@ void lower_slice(XnnLowering *l, NodeId n) {
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
-  SymInt begin = node_absent(g, n, 2) ? 0 : node_int(g, n, 2), size = value_dim(g, y, axis),
+  SymInt begin = node_int_or(g, n, 2, 0), size = value_dim(g, y, axis),
          extent = value_dim(g, x, axis);
   if (sym_is_const(begin) && sym_is_const(extent))
     begin = position(begin, extent);
@@ -296,7 +297,7 @@ static void add_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *bef
   if (!xl_ok(l))
     return;
   uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, xnn_float(value), in, out, 0)
+  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, float_bits(value), in, out, 0)
       ->vector_count = (uint8_t)rank;
 }
 

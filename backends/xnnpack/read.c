@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "pte/flatread.h"
+#include "support/number.h"
 
 enum {
   HEADER_SIZE = 30,
@@ -375,12 +376,6 @@ static void read_nodes(Reader *r, FbVector tables) {
 }
 
 /* --- the whole --- */
-
-static uint32_t load_u32(const uint8_t *at) {
-  uint32_t v;
-  memcpy(&v, at, sizeof v);
-  return v;
-}
 
 /* The FlatBuffer in the blob; all of it when there is no header. */
 static const char *find_tables(const uint8_t *blob, uint64_t size, XrGraph *x, uint64_t *at,

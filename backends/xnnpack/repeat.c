@@ -4,6 +4,7 @@
 #include "backends/xnnpack/lower.h"
 #include "ir/same.h"
 #include "ir/transform.h"
+#include "support/hash.h"
 #include "support/keymap.h"
 #include "support/number.h"
 
@@ -47,7 +48,7 @@ static uint32_t sample(const Constant *c, uint32_t h) {
   for (uint32_t i = 0; i < COUNT_OF(from); i++) {
     constant_read(c, from[i], size, bytes);
     for (uint64_t k = 0; k < size; k++)
-      h = same_mix(h, bytes[k]);
+      h = hash_mix(h, bytes[k]);
   }
   return h;
 }
@@ -55,13 +56,6 @@ static uint32_t sample(const Constant *c, uint32_t h) {
 static bool same_constant(const Graph *g, ValueId a, ValueId b) {
   return value_cget(g, a)->type == value_cget(g, b)->type &&
          constant_same(value_lazy_constant(g, a), value_lazy_constant(g, b));
-}
-
-static uint32_t table_size(uint32_t count) {
-  uint32_t size = 16;
-  while (size / 2 < count)
-    size *= 2;
-  return size;
 }
 
 /* A table of constants by type and bytes. */
@@ -73,7 +67,7 @@ typedef struct ConstantTable {
 
 static ValueId first_same(const Graph *g, ConstantTable *t, ValueId v) {
   const Constant *c = value_lazy_constant(g, v);
-  uint32_t h = sample(c, same_mix(value_cget(g, v)->type, c->size)), at = h & (t->size - 1);
+  uint32_t h = sample(c, hash_mix(value_cget(g, v)->type, c->size)), at = h & (t->size - 1);
   while (t->values[at] && (t->hashes[at] != h || !same_constant(g, t->values[at], v)))
     at = (at + 1) & (t->size - 1);
   if (!t->values[at])
@@ -84,7 +78,7 @@ static ValueId first_same(const Graph *g, ConstantTable *t, ValueId v) {
 
 static void find_same_constants(Finder *f) {
   const Graph *g = f->g;
-  ConstantTable t = {.size = table_size(g->constant_count)};
+  ConstantTable t = {.size = hash_slots(g->constant_count)};
   t.values = ARENA_ARRAY(f->arena, ValueId, t.size);
   t.hashes = ARENA_ARRAY(f->arena, uint32_t, t.size);
   for (FOR_NODES(g, n)) {
@@ -117,7 +111,7 @@ static bool same_kind(Finder *f, NodeId a, NodeId b) {
 
 static void find_kinds(Finder *f) {
   const Graph *g = f->g;
-  uint32_t size = table_size(g->live_nodes), position = 0;
+  uint32_t size = hash_slots(g->live_nodes), position = 0;
   NodeId *table = ARENA_ARRAY(f->arena, NodeId, size);
   NodeId *last = ARENA_ARRAY(f->arena, NodeId, size);
   uint32_t *hashes = ARENA_ARRAY(f->arena, uint32_t, size);
@@ -125,7 +119,7 @@ static void find_kinds(Finder *f) {
     f->at[n] = position++;
     if (!f->partitions[n])
       continue;
-    uint32_t h = same_mix(f->partitions[n], same_hash(g, n, key_of, f)), at = h & (size - 1);
+    uint32_t h = hash_mix(f->partitions[n], same_hash(g, n, key_of, f)), at = h & (size - 1);
     while (table[at] && (hashes[at] != h || !same_kind(f, table[at], n)))
       at = (at + 1) & (size - 1);
     if (table[at])
@@ -401,7 +395,7 @@ static uint32_t signature(Finder *f, uint32_t copy, const uint64_t *sorted) {
   uint32_t h = 0, values = 0;
   f->round++;
   for (uint32_t s = 0; s < f->size; s++)
-    h = same_mix(h, (uint32_t)sorted[s]);
+    h = hash_mix(h, (uint32_t)sorted[s]);
   for (uint32_t s = 0; s < f->size; s++) {
     NodeId n = f->rows[s * f->copies + copy];
     FOR_OPERANDS(g, n, v, {
@@ -410,11 +404,11 @@ static uint32_t signature(Finder *f, uint32_t copy, const uint64_t *sorted) {
           f->seen[v] = f->round;
           f->order[v] = values++;
         }
-        h = same_mix(h, f->order[v]);
+        h = hash_mix(h, f->order[v]);
       }
     })
     for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-      h = same_mix(h, leaves(f, node_result(g, n, i), copy));
+      h = hash_mix(h, leaves(f, node_result(g, n, i), copy));
   }
   return h;
 }

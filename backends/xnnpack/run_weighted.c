@@ -6,6 +6,7 @@
 
 #include "backends/xnnpack/run.h"
 #include "support/half.h"
+#include "support/number.h"
 
 #define PRODUCT_SCALE_END 256.0F
 /* What the runtime multiplies scales of groups by that stand in the table as f32. */
@@ -14,12 +15,6 @@
 static const XrValue *value_of(const Runner *r, uint32_t id) { return &r->x->values[id]; }
 
 /* --- scales --- */
-
-static float load_f32(const uint8_t *at) {
-  float f;
-  memcpy(&f, at, sizeof f);
-  return f;
-}
 
 static float load_bf16(const uint8_t *at) {
   uint16_t bits;
@@ -35,9 +30,9 @@ static float cut_to_bf16(float f) {
 
 static float scale_at(const XrValue *v, const uint8_t *bytes, uint32_t i) {
   if (v->datatype != XR_QBINT4)
-    return load_f32(bytes + 4 * (size_t)i);
+    return float_at(bytes, i);
   return v->scales ? load_bf16(bytes + 2 * (size_t)i)
-                   : cut_to_bf16(load_f32(bytes + 4 * (size_t)i) * GROUP_SCALE_FACTOR);
+                   : cut_to_bf16(float_at(bytes, i) * GROUP_SCALE_FACTOR);
 }
 
 /* count of them: of channels, or groups; all the same where the tensor has one. */

@@ -171,12 +171,6 @@ uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count) {
   return x->int_count - count;
 }
 
-uint32_t xnn_float(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
 void xnn_pass_copies(XnnGraph *x, Arena *scratch) {
   XnnId *source = ARENA_ARRAY(scratch, XnnId, (size_t)x->value_count + 1);
   for (XnnId i = 0; i < x->value_count; i++)

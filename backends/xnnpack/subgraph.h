@@ -175,6 +175,5 @@ void xnn_drop_dead(XnnGraph *x, Arena *scratch);
 /* Removes constants that no node uses from the list of them. */
 void xnn_drop_constants(XnnGraph *x, Arena *scratch);
 uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count);
-uint32_t xnn_float(float f); /* its bits, as a field */
 
 #endif

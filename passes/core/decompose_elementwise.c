@@ -88,7 +88,7 @@ ValueId decompose_rms_norm(Builder *b, NodeId n) {
   int64_t axes[MAX_RANK];
   for (uint32_t i = 0; i < count; i++)
     axes[i] = (int64_t)i - count;
-  double eps = node_absent(g, n, 3) ? 1.1920928955078125e-07 : node_scalar(g, n, 3);
+  double eps = node_scalar_or(g, n, 3, 1.1920928955078125e-07);
   ValueId squares = build_binary(b, OP_MUL_TENSOR, x, x);
   ValueId mean = build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true));
   ValueId inverse =

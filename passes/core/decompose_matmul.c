@@ -113,7 +113,7 @@ ValueId decompose_sdpa(Builder *b, NodeId n) {
   SymInt depth = sq.d[sq.rank - 1];
   if (node_absent(g, n, 6) && !sym_is_const(depth))
     return 0;
-  double scale = node_absent(g, n, 6) ? 1 / sqrt((double)depth) : node_scalar(g, n, 6);
+  double scale = node_scalar_or(g, n, 6, 1 / sqrt((double)depth));
   bool causal = node_bool(g, n, 5);
   if (node_bool(g, n, 7) && sq.rank == 4) {
     k = repeat_heads(b, k, sq.d[1]);

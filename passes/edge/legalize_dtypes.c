@@ -251,10 +251,7 @@ static bool legalize(Legalizer *l, NodeId n) {
 static void remove_unused(Graph *g) {
   for (NodeId n = g->last, before; n; n = before) {
     before = g->nodes[n].prev;
-    bool used = op_has_trait(g->nodes[n].op, OP_EFFECT);
-    for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
-      used |= g->values[node_result(g, n, i)].use_count != 0;
-    if (!used)
+    if (!op_has_trait(g->nodes[n].op, OP_EFFECT) && node_unused(g, n, 0))
       graph_remove_node(g, n);
   }
 }

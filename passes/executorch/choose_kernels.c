@@ -24,10 +24,6 @@
 #include "passes/executorch/views.h"
 #include "passes/pass.h"
 
-static double bound(const Graph *g, NodeId n, uint32_t i, double otherwise) {
-  return node_absent(g, n, i) ? otherwise : node_scalar(g, n, i);
-}
-
 enum {
   ROUNDER = 3 << 22, /* floats from 2^23 to 2^24 are the integers */
   CODES_MAX = 1 << 16,
@@ -41,8 +37,9 @@ static bool is_zero_point(const Graph *g, ValueId v) {
   for (uint32_t i = 0; n && i < CASTS_MAX && node_cget(g, n)->op == OP_TO_COPY; i++)
     n = value_def(g, node_value(g, n, 0));
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
-  return (op == OP_CLAMP || op == OP_HARDTANH) && bound(g, n, 1, -INFINITY) >= -CODES_MAX &&
-         bound(g, n, 2, INFINITY) <= CODES_MAX;
+  return (op == OP_CLAMP || op == OP_HARDTANH) &&
+         node_scalar_or(g, n, 1, -INFINITY) >= -CODES_MAX &&
+         node_scalar_or(g, n, 2, INFINITY) <= CODES_MAX;
 }
 
 /* Takes round out of the operand of clamp n, round(x) or round(x) + z. */
@@ -80,7 +77,7 @@ static void replace_round(Builder *b, NodeId n) {
 static ValueId clamp(Builder *b, NodeId n) {
   Graph *g = b->g;
   DType dtype = value_dtype(g, node_result(g, n, 0));
-  double low = bound(g, n, 1, -INFINITY), high = bound(g, n, 2, INFINITY);
+  double low = node_scalar_or(g, n, 1, -INFINITY), high = node_scalar_or(g, n, 2, INFINITY);
   if ((dtype != DTYPE_F32 && dtype != DTYPE_F64) || value_dtype(g, node_value(g, n, 0)) != dtype ||
       !(low <= high))
     return 0;

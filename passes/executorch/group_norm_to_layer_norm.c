@@ -24,8 +24,7 @@ static ValueId rewrite(Builder *b, NodeId n) {
   SymInt groups = node_int(g, n, 6), channels = node_int(g, n, 4), area = node_int(g, n, 5);
   if (!sym_is_const(groups) || !sym_is_const(channels) || groups < 1 || channels < groups ||
       sym_lower(&g->syms, area) < 1 || rank < 3 || channels > INT32_MAX ||
-      sym_upper(&g->syms, area) > INT32_MAX || value_cget(g, node_result(g, n, 1))->use_count ||
-      value_cget(g, node_result(g, n, 2))->use_count)
+      sym_upper(&g->syms, area) > INT32_MAX || !node_unused(g, n, 1))
     return 0;
   Dims dims = value_dims(g, x);
   SymInt length = sym_mul(&g->syms, area, channels / groups);

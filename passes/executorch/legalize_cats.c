@@ -7,8 +7,7 @@
 /* Whether a dim other than the one along which n joins may be 0. */
 static bool may_be_empty(const Graph *g, NodeId n) {
   const Type *t = value_type(g, node_result(g, n, 0));
-  int64_t dim = node_int(g, n, 1);
-  dim = dim < 0 ? dim + t->rank : dim;
+  int64_t dim = wrap_dim(node_int(g, n, 1), t->rank);
   bool may = false;
   for (uint32_t i = 0; i < t->rank; i++)
     may |= i != dim && sym_lower(&g->syms, t->dims[i]) < 1;

@@ -11,6 +11,7 @@
 #include "ir/builder.h"
 #include "ir/region.h"
 #include "ops/delegate.h"
+#include "ops/work.h"
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/views.h"
 #include "passes/pass.h"
@@ -167,11 +168,6 @@ static Status settle_next(Copies *c, NodeId n, NodeId loop) {
   10000000 /* in one run: runtime/executor/method.cpp of ExecuTorch 1.4.1                          \
             */
 
-static uint64_t times(uint64_t a, uint64_t b) {
-  uint64_t product;
-  return mul_u64(a, b, &product) ? product : UINT64_MAX;
-}
-
 /* How often a loop runs for certain: 0 unless nothing but a fixed number ends it. */
 static uint64_t sure_iterations(const Graph *g, const Regions *r, NodeId loop) {
   const Arg *trip = node_arg(g, loop, 0);
@@ -188,9 +184,9 @@ static Status check_work(const Graph *g, const Regions *r, Arena *scratch) {
   for (FOR_NODES(g, n)) {
     uint64_t here = r->scope[n] ? factor[r->scope[n]] : 1;
     OpId op = node_cget(g, n)->op;
-    factor[n] = op == OP_LOOP ? times(here, sure_iterations(g, r, n)) : 0;
+    factor[n] = op == OP_LOOP ? work_times(here, sure_iterations(g, r, n)) : 0;
     if (op == OP_LOOP) /* its own jumps and counting */
-      here = times(factor[n], 4);
+      here = work_times(factor[n], 4);
     total = here > UINT64_MAX - total ? UINT64_MAX : total + here;
     if (total > INSTRUCTIONS_MAX)
       return diag_report(

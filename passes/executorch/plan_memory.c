@@ -76,7 +76,7 @@ static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *
 
 static void note_tensor(Diag *d, const Graph *g, ValueId v) {
   StrBuf text = {0};
-  StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
+  StrView name = value_name(g, v);
   NodeId n = value_def(g, v);
   DiagPlace place = n ? node_place(g, n) : DIAG_NOWHERE;
   if (name.size)

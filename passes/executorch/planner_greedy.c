@@ -9,6 +9,7 @@
  * wheel" optimisation: Joslin and Clements, 1999), at times from the other end of the arena: hidden
  * states of unrolled loops only fit when old ones go at one end and new ones at the other. All work
  * is counted, and stops at a limit. */
+#include "ops/work.h"
 #include "passes/executorch/planner.h"
 
 #include <stdlib.h>
@@ -248,11 +249,6 @@ typedef enum Order {
   ORDERS
 } Order;
 
-static uint64_t saturating_mul(uint64_t a, uint64_t b) {
-  uint64_t r;
-  return mul_u64(a, b, &r) ? r : UINT64_MAX;
-}
-
 static void set_keys(Search *s, Order order, const uint64_t *pressure) {
   for (uint32_t i = 0; i < s->count; i++) {
     const Span *span = &s->spans[i];
@@ -262,7 +258,7 @@ static void set_keys(Search *s, Order order, const uint64_t *pressure) {
       s->key[i] = span->size;
       break;
     case ORDER_AREA:
-      s->key[i] = saturating_mul(span->size, length);
+      s->key[i] = work_times(span->size, length);
       break;
     case ORDER_PRESSURE:
       s->key[i] = pressure[i];

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "support/random.h"
+
 enum {
   WIDTH = 32,        /* orders kept */
   CHOICES = 8,       /* nodes tried after each */
@@ -114,12 +116,10 @@ uint64_t schedule_bound(const ScheduleProblem *p) {
 
 /* --- the beam --- */
 
-/* A number for each node (the finalizer of SplitMix64, Steele et al., 2014). */
+/* A number for each node. */
 static uint64_t node_hash(uint32_t node) {
-  uint64_t x = (node + 1) * 0x9e3779b97f4a7c15u;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
+  uint64_t state = node * 0x9e3779b97f4a7c15u;
+  return random_bits(&state);
 }
 
 /* Less in use first; then what is nearer to the order as it was. */

@@ -34,13 +34,6 @@ typedef struct Scheduler {
 
 /* --- buffers --- */
 
-static bool reads_output(const Graph *g, ValueId v) {
-  for (UseId u = first_use(g, v); u; u = g->uses[u].next)
-    if (g->uses[u].node == NODE_OUTPUT)
-      return true;
-  return false;
-}
-
 /* Adds v to the buffer of its root; false when its size has no bound. */
 static bool add_value(Scheduler *s, ValueId v, bool host) {
   const Type *t = value_type(s->g, v);
@@ -79,7 +72,7 @@ static bool find_buffers(Scheduler *s) {
     s->nodes[s->count++] = n;
     for (ValueId v = node->first_result; v < node->first_result + node->result_count; v++) {
       s->root[v] = shared ? s->root[shared] : v;
-      if (!add_value(s, v, s->live.host_outputs && reads_output(g, v)))
+      if (!add_value(s, v, s->live.host_outputs && value_is_output(g, v)))
         return false;
     }
   }

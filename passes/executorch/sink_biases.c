@@ -23,6 +23,7 @@
 #include "ir/transform.h"
 #include "passes/executorch/views.h"
 #include "passes/pass.h"
+#include "support/number.h"
 #include "support/parallel.h"
 
 enum {
@@ -61,12 +62,6 @@ static uint64_t count_of(const Graph *g, ValueId v) {
     if (!sym_is_const(t->dims[i]) || !mul_u64(count, (uint64_t)t->dims[i], &count))
       return 0;
   return count;
-}
-
-static float float_at(const uint8_t *data, uint64_t i) {
-  float f;
-  memcpy(&f, data + i * sizeof f, sizeof f);
-  return f;
 }
 
 static float constant_at(const Graph *g, ValueId v, uint64_t i) {
@@ -214,7 +209,7 @@ static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
 static bool into_other_bias(Sink *s, ValueId other, const Offset *o) {
   const Graph *g = s->g;
   NodeId n = value_def(g, other);
-  while (n && value_cget(g, other)->use_count == 1 && node_is_view(s->g, n)) {
+  while (n && value_used_once(g, other) && node_is_view(s->g, n)) {
     other = node_value(g, n, 0);
     n = value_def(g, other);
   }

@@ -63,7 +63,7 @@ static ValueId permute(Builder *b, NodeId n) {
   StridedWalk from = whole(g, node_value(g, n, 0)), w = {.rank = from.rank};
   const SymInt *perm = node_ints(g, n, 1);
   for (uint32_t i = 0; i < w.rank; i++) {
-    int64_t k = perm[i] < 0 ? perm[i] + w.rank : perm[i];
+    int64_t k = wrap_dim(perm[i], w.rank);
     w.size[i] = from.size[k];
     w.stride[i] = from.stride[k];
   }
@@ -83,7 +83,7 @@ static ValueId slice(Builder *b, NodeId n) {
   Graph *g = b->g;
   StridedWalk w = whole(g, node_value(g, n, 0));
   uint32_t axis = axis_of(g, n);
-  SymInt start = node_absent(g, n, 2) ? 0 : node_int(g, n, 2), step = node_int(g, n, 4);
+  SymInt start = node_int_or(g, n, 2, 0), step = node_int(g, n, 4);
   if (!in_short_runs(&w, axis) || !type_is_static(value_type(g, node_result(g, n, 0))) ||
       !type_is_static(value_type(g, node_value(g, n, 0))))
     return 0;

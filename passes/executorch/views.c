@@ -1,6 +1,7 @@
 /* See views.h. Dims are compared as expressions, so a symbolic dim counts as size 1 only when that
  * is proven. */
 #include "passes/executorch/views.h"
+#include "ir/match.h"
 
 static bool same_dense_layout(const Graph *g, ValueId a, ValueId b) {
   const Type *from = value_type(g, a), *to = value_type(g, b);
@@ -24,24 +25,6 @@ static bool same_but_ones(const Graph *g, ValueId a, ValueId b) {
   }
 }
 
-/* Dims other than 1 keep their order. */
-static bool moves_only_ones(const Graph *g, NodeId n) {
-  const Type *t = value_type(g, node_value(g, n, 0));
-  const SymInt *perm = node_ints(g, n, 1);
-  int64_t last = -1;
-  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
-    int64_t from = perm[i] < 0 ? perm[i] + t->rank : perm[i];
-    if (from < 0 || from >= t->rank)
-      return false;
-    if (t->dims[from] == 1)
-      continue;
-    if (from < last)
-      return false;
-    last = from;
-  }
-  return true;
-}
-
 bool node_is_view(Graph *g, NodeId n) {
   const Node *node = node_cget(g, n);
   if (node->result_count != 1 || node->arg_count == 0 || node_arg(g, n, 0)->kind != ARG_VALUE ||
@@ -50,7 +33,7 @@ bool node_is_view(Graph *g, NodeId n) {
   if (op_has_trait(node->op, OP_VIEW))
     return true;
   if (node->op == OP_PERMUTE_COPY)
-    return moves_only_ones(g, n);
+    return match_view_permute(g, n);
   if (node->op == OP_EXPAND_COPY || node->op == OP_SELECT_COPY_INT)
     return same_but_ones(g, node_value(g, n, 0), node_result(g, n, 0));
   return false;

@@ -14,7 +14,7 @@ enum { VIEWS_MAX = 4 };
 static NodeId softmax_behind(const Graph *g, ValueId v, ValueId *views, uint32_t *count) {
   for (*count = 0;; views[(*count)++] = v, v = node_value(g, value_def(g, v), 0)) {
     NodeId n = value_def(g, v);
-    if (!n || value_cget(g, v)->use_count != 1)
+    if (!n || !value_used_once(g, v))
       return 0;
     if (node_cget(g, n)->op == OP_SOFTMAX)
       return n;

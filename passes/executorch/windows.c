@@ -10,7 +10,9 @@
 
 #include <math.h>
 
+#include "ir/match.h"
 #include "passes/executorch/views.h"
+#include "support/number.h"
 
 #define EPSILON 0x1p-100     /* EPSILON and bias / EPSILON must be normal floats */
 enum { BIAS_MAX = 1 << 20 }; /* of a bias that is divided by it */
@@ -23,9 +25,8 @@ static void read_list(const Graph *g, NodeId n, uint32_t arg, uint32_t count, in
 
 /* x is another value with zeros around it: takes that value and its zeros for the window's own. */
 static void take_padding(const Graph *g, Geometry *y) {
-  NodeId pad = value_def(g, y->x);
-  if (!pad || node_cget(g, pad)->op != OP_CONSTANT_PAD_ND || node_scalar(g, pad, 2) != 0 ||
-      value_cget(g, y->x)->use_count != 1 || node_list_count(g, pad, 1) > 2 * y->spatial)
+  NodeId pad = match_op_once(g, y->x, OP_CONSTANT_PAD_ND);
+  if (!pad || node_scalar(g, pad, 2) != 0 || node_list_count(g, pad, 1) > 2 * y->spatial)
     return;
   const SymInt *pads = node_ints(g, pad, 1);
   uint32_t count = node_list_count(g, pad, 1);
@@ -46,12 +47,9 @@ static bool wants_bias_row(const Graph *g, const Windows *w) {
       value_constant(g, w->weight)->size > WEIGHTS_MAX)
     return false;
   const uint8_t *data = value_constant(g, w->bias)->data;
-  for (int64_t i = 0; i < value_dim(g, w->bias, 0); i++) {
-    float f;
-    memcpy(&f, data + (size_t)i * sizeof f, sizeof f);
-    if (!(fabsf(f) < BIAS_MAX))
+  for (int64_t i = 0; i < value_dim(g, w->bias, 0); i++)
+    if (!(fabsf(float_at(data, (uint64_t)i)) < BIAS_MAX))
       return false;
-  }
   return true;
 }
 

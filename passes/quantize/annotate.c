@@ -130,43 +130,18 @@ static bool takes_softmax(const Graph *g, NodeId n) {
   return def && node_cget(g, def)->op == OP_SOFTMAX;
 }
 
-/* Whether n is of those that make a spectrum of samples or of another one: no activation. */
-static bool keeps_spectra(const Graph *g, NodeId n) {
-  switch (node_cget(g, n)->op) {
-  case OP_ABS:
-  case OP_DIV_TENSOR:
-  case OP_MAXIMUM:
-  case OP_MEAN_DIM:
-  case OP_POW_TENSOR_SCALAR:
-  case OP_POW_TENSOR_TENSOR:
-  case OP_SQRT:
-  case OP_SQUARE:
-  case OP_SUM_DIM_INTLIST:
-    return true;
-  case OP_RELU:
-    return false;
-  default:
-    break;
-  }
-  QuantRole role = quant_role(g, n);
-  return role != ROLE_FLOAT && role != ROLE_FUNCTION && role != ROLE_TABLE;
-}
-
-static bool is_logarithm(OpId op) {
-  return op == OP_LOG || op == OP_LOG10 || op == OP_LOG1P || op == OP_LOG2;
-}
-
+/* Whether n is on the way to a logarithm. */
 static bool makes_spectrum(const Plan *p, NodeId n) {
   bool any = false;
   for (uint32_t i = 0; i < node_cget(p->g, n)->result_count; i++)
     any = any || p->spectral[node_result(p->g, n, i)];
-  return any && keeps_spectra(p->g, n);
+  return any && quant_spectrum(p->g, n) == SPECTRUM_STEP;
 }
 
 static void find_spectra(Plan *p) {
   Graph *g = p->g;
   for (NodeId n = g->last; n; n = node_cget(g, n)->prev)
-    if (is_logarithm(node_cget(g, n)->op) || makes_spectrum(p, n))
+    if (quant_spectrum(g, n) == SPECTRUM_LOGARITHM || makes_spectrum(p, n))
       FOR_OPERANDS(g, n, v, p->spectral[v] = true;)
 }
 
@@ -190,9 +165,8 @@ static void find_clamps(Plan *p) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
     ValueId y = node_result(g, n, 0);
-    UseId use = may_clamp((QuantRole)p->role[n]) ? first_use(g, y) : 0;
-    NodeId user = use && value_cget(g, y)->use_count == 1 ? g->uses[use].node : 0;
-    if (!user || user == NODE_OUTPUT || p->role[user] != ROLE_CLAMP)
+    NodeId user = may_clamp((QuantRole)p->role[n]) ? value_only_user(g, y) : 0;
+    if (!user || p->role[user] != ROLE_CLAMP)
       continue;
     p->clamp[n] = user;
     p->absorbed[user] = true;

@@ -17,8 +17,7 @@ typedef struct Job {
 
 float block_load(const BlockMatrix *m, uint64_t row, uint64_t column) {
   uint64_t at = m->transposed ? column * m->rows + row : row * m->columns + column;
-  float f;
-  memcpy(&f, m->floats.data + at * sizeof f, sizeof f);
+  float f = float_at(m->floats.data, at);
   return isfinite(f) ? f : 0;
 }
 

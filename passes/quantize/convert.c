@@ -10,6 +10,7 @@
 #include "passes/quantize/blocks.h"
 #include "passes/quantize/roles.h"
 #include "passes/quantize/scales.h"
+#include "support/number.h"
 
 enum { BIAS_MAX = 1 << 30 }; /* of int32, so that sums have room */
 
@@ -29,12 +30,6 @@ static Channels channels_of(const Graph *g, ValueId v, uint32_t axis) {
   return c;
 }
 
-static float load_float(const Constant *c, uint64_t i) {
-  float f;
-  memcpy(&f, c->data + i * sizeof f, sizeof f);
-  return f;
-}
-
 /* The scale of what a product multiplies by its weight; 0: it is not quantized. The nodes before n
  * are converted already. */
 static double input_scale(const Graph *g, NodeId product) {
@@ -50,7 +45,7 @@ static double least_scale(const Graph *g, NodeId product, uint64_t channel) {
   if (!bias || in == 0 || !value_is_const(g, bias) || value_dtype(g, bias) != DTYPE_F32 ||
       channel >= value_constant(g, bias)->size / sizeof(float))
     return 0;
-  return fabs((double)load_float(value_constant(g, bias), channel)) / (in * BIAS_MAX);
+  return fabs((double)float_at(value_constant(g, bias)->data, channel)) / (in * BIAS_MAX);
 }
 
 static float *scales_of(Graph *g, NodeId n, ValueId w, const Channels *ch, int64_t high) {
@@ -103,8 +98,8 @@ static ValueId vector(Graph *g, const float *numbers, uint64_t count) {
 /* The only user of the weight, a permute of a matrix; 0 otherwise. */
 static NodeId permute_behind(const Graph *g, NodeId n) {
   ValueId v = node_result(g, n, 0);
-  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
-  bool permutes = user && user != NODE_OUTPUT && node_cget(g, user)->op == OP_PERMUTE_COPY;
+  NodeId user = value_only_user(g, v);
+  bool permutes = user && node_cget(g, user)->op == OP_PERMUTE_COPY;
   return permutes && value_rank(g, v) == 2 && node_ints(g, user, 1)[0] % 2 != 0 ? user : 0;
 }
 
@@ -222,8 +217,8 @@ static Status convert_table(Graph *g, NodeId n, NodeId gather) {
 
 static NodeId gather_behind(const Graph *g, NodeId n) {
   ValueId v = node_result(g, n, 0);
-  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
-  return user && user != NODE_OUTPUT && is_gather(node_cget(g, user)->op) ? user : 0;
+  NodeId user = value_only_user(g, v);
+  return user && is_gather(node_cget(g, user)->op) ? user : 0;
 }
 
 /* --- values --- */
@@ -234,7 +229,7 @@ static ValueId constant_codes(Graph *g, ValueId v, const Quantization *q) {
   int8_t *codes = arena_alloc(&g->arena, (size_t)ch.inner + 1);
   const Constant *c = value_constant(g, v);
   for (uint64_t i = 0; i < ch.inner; i++) {
-    double code = nearbyint((double)(load_float(c, i) / q->scale)) + (double)q->zero;
+    double code = nearbyint((double)(float_at(c->data, i) / q->scale)) + (double)q->zero;
     codes[i] = isnan(code) ? 0 : (int8_t)fmin(fmax(code, (double)q->low), (double)q->high);
   }
   const Type *t = value_type(g, v);

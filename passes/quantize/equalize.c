@@ -39,8 +39,7 @@ typedef struct Pairs {
 } Pairs;
 
 static bool is_float_const(const Graph *g, ValueId v) {
-  return v && value_is_const(g, v) && value_dtype(g, v) == DTYPE_F32 &&
-         value_cget(g, v)->use_count == 1;
+  return v && value_is_const(g, v) && value_dtype(g, v) == DTYPE_F32 && value_used_once(g, v);
 }
 
 /* --- finding pairs --- */
@@ -136,12 +135,6 @@ static bool commutes(const Graph *g, NodeId n) {
   }
 }
 
-/* The node that alone uses v; 0 otherwise. */
-static NodeId only_user(const Graph *g, ValueId v) {
-  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
-  return user == NODE_OUTPUT ? 0 : user;
-}
-
 /* Whether the channels of an operand or result are on the dim that its product expects. */
 static bool channels_fit(const Graph *g, ValueId v, bool linear) {
   return value_rank(g, v) >= 2 && (!linear || value_rank(g, v) == 2);
@@ -152,7 +145,7 @@ static NodeId second_of(const Graph *g, NodeId first) {
   bool linear = node_cget(g, first)->op == OP_LINEAR;
   bool rows = linear && value_rank(g, v) != 2; /* channels last, where only functions commute */
   for (uint32_t step = 0; step < STEPS_MAX; step++) {
-    NodeId user = only_user(g, v);
+    NodeId user = value_only_user(g, v);
     if (!user || node_arg(g, user, 0)->kind != ARG_VALUE || node_value(g, user, 0) != v)
       return 0;
     if (is_product(g, user)) {

@@ -37,9 +37,8 @@ static bool is_channels(const Graph *g, NodeId n, NodeId product) {
   uint64_t size = (uint64_t)dims_count(value_type(g, w)->dims, 0, value_rank(g, w)),
            channels = (uint64_t)value_dim(g, w, 0), columns = channels ? size / channels : 0;
   return node_cget(g, product)->op == OP_CONVOLUTION && !node_bool(g, product, CONV_TRANSPOSED) &&
-         value_cget(g, w)->use_count == 1 &&
-         wrap_dim(node_int(g, n, OBSERVE_AXIS), value_rank(g, w)) == 0 && columns > 1 &&
-         columns <= TAPS_MAX && size <= CODES_MAX;
+         value_used_once(g, w) && wrap_dim(node_int(g, n, OBSERVE_AXIS), value_rank(g, w)) == 0 &&
+         columns > 1 && columns <= TAPS_MAX && size <= CODES_MAX;
 }
 
 /* The product with the weight that is marked at n, of 4 bits or, with channels, of 8; 0: its codes

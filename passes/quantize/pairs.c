@@ -92,9 +92,9 @@ static void add_force(Pairing *p, ValueId plain, ValueId quantized) {
 /* The clamp that is a part of the node that makes v. */
 static NodeId clamp_behind(const Pairing *p, ValueId v) {
   const Graph *g = p->g;
-  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
-  bool clamps = user && user != NODE_OUTPUT && survives(p, user) && runs_once(p, user) &&
-                quant_role(p->plain, user) == ROLE_CLAMP;
+  NodeId user = value_only_user(g, v);
+  bool clamps =
+      user && survives(p, user) && runs_once(p, user) && quant_role(p->plain, user) == ROLE_CLAMP;
   return clamps ? user : 0;
 }
 

@@ -81,13 +81,6 @@ bool quant_weight(const Graph *g, NodeId n, QuantRole role, QuantWeight *w) {
   return role == ROLE_TABLE && table_weight(g, n, w);
 }
 
-static bool unused(const Graph *g, NodeId n, uint32_t first) {
-  for (uint32_t i = first; i < node_cget(g, n)->result_count; i++)
-    if (value_cget(g, node_result(g, n, i))->use_count)
-      return false;
-  return true;
-}
-
 /* What the op alone does not say. */
 static bool fits(const Graph *g, NodeId n, QuantRole role) {
   QuantWeight w;
@@ -99,7 +92,7 @@ static bool fits(const Graph *g, NodeId n, QuantRole role) {
     return value_rank(g, node_value(g, n, 0)) > 1 && value_rank(g, node_value(g, n, 1)) > 1 &&
            !value_is_const(g, node_value(g, n, 0)) && !value_is_const(g, node_value(g, n, 1));
   case OP_MAX_POOL2D_WITH_INDICES:
-    return unused(g, n, 1);
+    return node_unused(g, n, 1);
   default:
     break;
   }
@@ -116,17 +109,26 @@ QuantRole quant_role(const Graph *g, NodeId n) {
   return fits(g, n, role) ? role : ROLE_FLOAT;
 }
 
+QuantSpectrum quant_spectrum(const Graph *g, NodeId n) {
+  switch (node_cget(g, n)->op) {
+#define QUANT_SPECTRUM(op, part)                                                                   \
+  case OP_##op:                                                                                    \
+    return SPECTRUM_##part;
+#include "passes/quantize/rules.def"
+  default:
+    break;
+  }
+  QuantRole role = quant_role(g, n);
+  bool activation = role == ROLE_FLOAT || role == ROLE_FUNCTION || role == ROLE_TABLE;
+  return activation ? SPECTRUM_NEVER : SPECTRUM_STEP;
+}
+
 NodeId quant_product_of(const Graph *g, NodeId n) {
-  ValueId v = node_result(g, n, 0);
-  while (value_cget(g, v)->use_count == 1) {
-    NodeId user = g->uses[first_use(g, v)].node;
-    if (user == NODE_OUTPUT)
-      return 0;
+  for (NodeId user = n; (user = value_only_user(g, node_result(g, user, 0)));) {
     if (node_cget(g, user)->op == OP_LINEAR || node_cget(g, user)->op == OP_CONVOLUTION)
       return user;
     if (node_cget(g, user)->op != OP_PERMUTE_COPY)
       return 0;
-    v = node_result(g, user, 0);
   }
   return 0;
 }

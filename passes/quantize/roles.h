@@ -18,6 +18,13 @@ typedef enum QuantRole {
 
 /* The role of n by its op, operands and arguments; ROLE_FLOAT where it cannot be quantized. */
 QuantRole quant_role(const Graph *g, NodeId n);
+/* What n is to a spectrum that is made of samples or of another one. */
+typedef enum QuantSpectrum {
+  SPECTRUM_NEVER, /* it computes something else */
+  SPECTRUM_STEP,
+  SPECTRUM_LOGARITHM /* of which it takes the logarithm */
+} QuantSpectrum;
+QuantSpectrum quant_spectrum(const Graph *g, NodeId n);
 /* The operands of n that are quantized as activations (ROLE_TABLE has none): their number, and
  * operand k. */
 uint32_t quant_operand_count(const Graph *g, NodeId n, QuantRole role);

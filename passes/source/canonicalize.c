@@ -254,19 +254,6 @@ static bool read_perm(const Graph *g, NodeId n, int64_t *perm) {
   return rank > 0;
 }
 
-/* True when only dims of size 1 change their place: the bytes stay. */
-static bool keeps_order(const Graph *g, ValueId x, const int64_t *perm, uint32_t rank) {
-  int64_t last = -1;
-  for (uint32_t i = 0; i < rank; i++) {
-    if (value_dim(g, x, (uint32_t)perm[i]) == 1)
-      continue;
-    if (perm[i] < last)
-      return false;
-    last = perm[i];
-  }
-  return true;
-}
-
 /* Dim i of `whole` is dims from[i] to from[i + 1] of its view `parts`; false when the view does
  * more than to split dims. */
 static bool splits_dims(Graph *g, ValueId whole, ValueId parts, uint32_t *from) {
@@ -321,7 +308,7 @@ static ValueId permute_rule(Builder *b, NodeId n) {
       both[i] = inner[perm[i]];
     return build_permute(b, node_value(g, d, 0), both);
   }
-  if (!keeps_order(g, x, perm, rank))
+  if (!match_view_permute(g, n))
     return permute_of_split(b, n, perm);
   return build_view_as(b, x, value_dims(g, r));
 }

@@ -6,6 +6,7 @@
  * different epochs). */
 #include "ir/same.h"
 #include "passes/pass.h"
+#include "support/hash.h"
 
 enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger ones by their span */
 
@@ -25,13 +26,13 @@ typedef struct Table {
 
 static uint32_t constant_hash(const Graph *g, ValueId v) {
   const Constant *c = value_lazy_constant(g, v);
-  uint32_t h = same_mix(value_cget(g, v)->type, c->size);
+  uint32_t h = hash_mix(value_cget(g, v)->type, c->size);
   if (c->transform)
-    return same_mix(h, (uint64_t)(uintptr_t)c->transform);
+    return hash_mix(h, (uint64_t)(uintptr_t)c->transform);
   if (c->size > CONTENT_MAX)
-    return same_mix(h, (uint64_t)(uintptr_t)c->data);
+    return hash_mix(h, (uint64_t)(uintptr_t)c->data);
   for (uint64_t i = 0; i < c->size; i++)
-    h = same_mix(h, c->data[i]);
+    h = hash_mix(h, c->data[i]);
   return h;
 }
 
@@ -68,7 +69,7 @@ static bool is_only_user(Table *t, NodeId n) {
     if (v && value_is_const(t->g, v))
       (void)canonical(t, v);
     else
-      only |= v && value_cget(t->g, v)->use_count == 1;
+      only |= v && value_used_once(t->g, v);
   })
   return only;
 }
@@ -85,7 +86,7 @@ static bool same_results(const Graph *g, NodeId a, NodeId b) {
 
 /* The earlier node equal to n, or 0 after n was put into the table. */
 static NodeId find(Table *t, NodeId n) {
-  uint32_t h = same_mix(t->epochs[n], same_hash(t->g, n, key_of, t));
+  uint32_t h = hash_mix(t->epochs[n], same_hash(t->g, n, key_of, t));
   uint32_t slot = h & (t->size - 1);
   for (; t->slots[slot]; slot = (slot + 1) & (t->size - 1)) {
     NodeId other = (NodeId)t->slots[slot];
@@ -101,7 +102,7 @@ static NodeId find(Table *t, NodeId n) {
 static void put_only_users(Table *t, NodeId earlier) {
   for (uint32_t i = 0; i < node_cget(t->g, earlier)->result_count; i++) {
     ValueId v = node_result(t->g, earlier, i);
-    NodeId user = value_cget(t->g, v)->use_count == 1 ? t->g->uses[first_use(t->g, v)].node : 0;
+    NodeId user = value_only_user(t->g, v);
     if (!t->left_out[user])
       continue;
     t->left_out[user] = false;
@@ -144,13 +145,6 @@ static NodeId visit(Table *t, NodeId n) {
   return t->left_out[n] ? 0 : find(t, n);
 }
 
-static uint32_t power_above(uint32_t count) {
-  uint32_t size = 16;
-  while (size / 2 < count)
-    size *= 2;
-  return size;
-}
-
 /* Lets users of a constant that equals an earlier one use that. */
 static uint64_t merge_constants(const Table *t) {
   uint64_t merged = 0;
@@ -164,7 +158,7 @@ static uint64_t merge_constants(const Table *t) {
 
 Status pass_eliminate_common(PassContext *p, Graph *g) {
   Table t = {
-      .g = g, .size = power_above(g->live_nodes), .constants_size = power_above(g->constant_count)};
+      .g = g, .size = hash_slots(g->live_nodes), .constants_size = hash_slots(g->constant_count)};
   t.slots = ARENA_ARRAY(p->scratch, uint64_t, t.size);
   t.epochs = ARENA_ARRAY(p->scratch, uint32_t, g->node_count);
   t.left_out = ARENA_ARRAY(p->scratch, bool, g->node_count);

@@ -56,13 +56,8 @@ static bool gives_size(const Sizes *s, const Graph *g, NodeId n) {
 }
 
 static bool is_dead(const Sizes *s, const Graph *g, NodeId n) {
-  const Node *node = node_cget(g, n);
-  if (op_has_trait(node->op, OP_EFFECT) || names_size(g, n) || gives_size(s, g, n))
-    return false;
-  for (uint32_t i = 0; i < node->result_count; i++)
-    if (value_cget(g, node->first_result + i)->use_count)
-      return false;
-  return true;
+  return !op_has_trait(node_cget(g, n)->op, OP_EFFECT) && !names_size(g, n) &&
+         !gives_size(s, g, n) && node_unused(g, n, 0);
 }
 
 Status pass_eliminate_dead(PassContext *p, Graph *g) {

@@ -16,6 +16,7 @@
 
 #include "ir/match.h"
 #include "passes/pass.h"
+#include "support/number.h"
 
 /* Measured on a detector of 64 convolutions against ONNX Runtime: longer float sums are further
  * from its results than exact ones, shorter ones nearer, many of them equal. */
@@ -23,23 +24,17 @@ enum { FEW_TERMS = 256 };
 
 /* --- matching --- */
 
-static const float *constant_floats(const Graph *g, ValueId v, uint64_t *count) {
+static const uint8_t *constant_floats(const Graph *g, ValueId v, uint64_t *count) {
   const Constant *c = v ? value_lazy_constant(g, v) : NULL;
   if (!c || c->transform || value_dtype(g, v) != DTYPE_F32)
     return NULL;
   *count = c->size / sizeof(float);
-  return (const float *)(const void *)c->data;
-}
-
-static float float_at(const float *data, uint64_t i) {
-  float value;
-  memcpy(&value, data + i, sizeof value);
-  return value;
+  return c->data;
 }
 
 static bool whole_constant(const Graph *g, ValueId v) {
   uint64_t count;
-  const float *data = constant_floats(g, v, &count);
+  const uint8_t *data = constant_floats(g, v, &count);
   if (!data)
     return false;
   for (uint64_t i = 0; i < count; i++) {
@@ -81,7 +76,7 @@ static bool is_whole(const Graph *g, ValueId v) {
 /* v = integers times constant factors that are not 0. */
 typedef struct Scaled {
   ValueId whole, scale;
-  const float *factors;
+  const uint8_t *factors; /* floats of any alignment */
   uint64_t count;
 } Scaled;
 
@@ -141,8 +136,8 @@ static ValueId joint_factor(Builder *b, const Scaled *x, const Scaled *w, uint32
 /* The constant bias over the factors. One that was whole before it was scaled is whole again. */
 static bool divided_bias(Builder *b, ValueId bias, ValueId factor, ValueId *out) {
   uint64_t count = 0, factors = 0;
-  const float *values = constant_floats(b->g, bias, &count),
-              *by = constant_floats(b->g, factor, &factors);
+  const uint8_t *values = constant_floats(b->g, bias, &count),
+                *by = constant_floats(b->g, factor, &factors);
   *out = 0;
   if (!bias)
     return true;

@@ -227,7 +227,7 @@ static NodeId matrix_product(const Graph *g, ValueId v) {
   n = n ? n : match_op_once(g, v, OP_MM);
   ValueId weight = n ? node_value(g, n, 1) : 0;
   return n && value_is_const(g, weight) && value_rank(g, weight) == 2 &&
-                 value_dtype(g, weight) == DTYPE_F32 && value_cget(g, weight)->use_count == 1
+                 value_dtype(g, weight) == DTYPE_F32 && value_used_once(g, weight)
              ? n
              : 0;
 }
@@ -271,7 +271,7 @@ static ValueId fold_scale(Builder *b, NodeId n) {
   if (!conv && !linear)
     return scale_matmul(b, x, &a, arena);
   NodeId producer = conv ? conv : linear;
-  return foldable(g, producer, 2) && value_cget(g, node_value(g, producer, 1))->use_count == 1
+  return foldable(g, producer, 2) && value_used_once(g, node_value(g, producer, 1))
              ? fold_into(b, producer, &a, arena)
              : 0;
 }
@@ -352,8 +352,7 @@ static Affine by_output(const Affine *a, int64_t outputs, Arena *arena) {
 
 /* Whether the weights of convolution n can take a factor. */
 static bool takes_factor(const Graph *g, NodeId n) {
-  return !node_bool(g, n, 6) && foldable(g, n, 2) &&
-         value_cget(g, node_value(g, n, 1))->use_count == 1;
+  return !node_bool(g, n, 6) && foldable(g, n, 2) && value_used_once(g, node_value(g, n, 1));
 }
 
 /* convolution(x * constant, weight), n: the weights take the factors, those of each channel where
@@ -371,8 +370,8 @@ static ValueId fold_factor_before(Builder *b, NodeId n) {
   if (value_cget(g, x)->type != value_cget(g, node_result(g, mul, 0))->type ||
       !channel_factor(g, c, x, b->data, &a))
     return 0;
-  bool whole = match_number(g, c, &number) && isfinite(number) &&
-               value_cget(g, node_result(g, mul, 0))->use_count == 1;
+  bool whole =
+      match_number(g, c, &number) && isfinite(number) && value_used_once(g, node_result(g, mul, 0));
   int64_t outputs = value_dim(g, weight, 0);
   if (!whole && node_int(g, n, 8) != a.channels)
     return 0;

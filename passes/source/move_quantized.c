@@ -25,13 +25,6 @@ static ValueId operand(const Graph *g, NodeId n, uint32_t i) {
   return node_cget(g, n)->op == OP_CAT ? node_list_value(g, n, 0, i) : node_value(g, n, 0);
 }
 
-static bool others_unused(const Graph *g, NodeId n) {
-  for (uint32_t i = 1; i < node_cget(g, n)->result_count; i++)
-    if (value_cget(g, node_result(g, n, i))->use_count)
-      return false;
-  return true;
-}
-
 /* All operands are quantized alike, per tensor. */
 static bool quantized_alike(const Graph *g, NodeId n, Quantization *q) {
   for (uint32_t i = 0; i < operand_count(g, n); i++) {
@@ -103,7 +96,7 @@ static ValueId move_weight(Builder *b, NodeId n) {
 static ValueId move_codes(Builder *b, NodeId n) {
   Graph *g = b->g;
   Quantization q;
-  if (!others_unused(g, n))
+  if (!node_unused(g, n, 1))
     return 0;
   if (value_dtype(g, node_result(g, n, 0)) == DTYPE_F32)
     return move_weight(b, n);
@@ -247,9 +240,8 @@ enum { STEPS = 8 }; /* so that long chains take linear time */
 /* Whether v, and what views and pairs make of it, is used once, at last by a permute. */
 static bool leads_to_permute(const Graph *g, ValueId v) {
   for (uint32_t i = 0; i < 3 * STEPS; i++) {
-    UseId u = first_use(g, v);
-    NodeId n = u ? g->uses[u].node : NODE_OUTPUT;
-    if (n == NODE_OUTPUT || g->uses[u].next)
+    NodeId n = value_only_user(g, v);
+    if (!n)
       return false;
     if (node_cget(g, n)->op == OP_PERMUTE_COPY)
       return true;

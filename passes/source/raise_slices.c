@@ -144,9 +144,7 @@ static bool fits(const Raise *r, NodeId n) {
   uint32_t d = r->cut[v] - 1u;
   if (r->cut[v] == MANY_DIMS || r->count == REGION_MAX || !only_sliced(r, v, d))
     return false;
-  bool ok = true, from_rows = false;
-  for (uint32_t i = 1; i < node_cget(g, n)->result_count; i++)
-    ok = ok && !value_cget(g, v + i)->use_count;
+  bool ok = node_unused(g, n, 1), from_rows = false;
   FOR_ARG_OPERANDS(g, n, i, w, {
     int dim = w && w < r->values ? operand_dim(g, n, i, w, d) : REFUSED;
     ok = ok && dim != REFUSED;
@@ -296,12 +294,12 @@ static bool rows_are_known(const Raise *r, bool select, SymInt size) {
 static bool read_slice(Raise *r, NodeId n, uint32_t *d) {
   const Graph *g = r->g;
   ValueId x = node_value(g, n, 0);
-  if (x >= r->values || value_cget(g, x)->use_count != 1 || !value_def(g, x))
+  if (x >= r->values || !value_used_once(g, x) || !value_def(g, x))
     return false;
   bool select = node_cget(g, n)->op == OP_SELECT_COPY_INT;
   *d = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, x));
   SymInt size = value_dim(g, x, *d);
-  r->start = !select && node_absent(g, n, 2) ? 0 : node_int(g, n, 2);
+  r->start = node_int_or(g, n, 2, 0);
   r->step = select ? 1 : node_int(g, n, 4);
   r->length = select ? 1 : value_dim(g, node_result(g, n, 0), *d);
   if (!rows_are_known(r, select, size) || (sym_is_const(size) && r->length > size / 2))

@@ -16,14 +16,18 @@ static bool over_sqrt_2(const Graph *g, ValueId v, ValueId *x) {
   return match_with_number(g, v, OP_MUL_TENSOR, x, &c) && match_close(c, 1 / SQRT_2, TOLERANCE);
 }
 
+/* v = 1 + op(x) */
+static bool one_plus(const Graph *g, ValueId v, OpId op, ValueId *x) {
+  ValueId y;
+  double one;
+  NodeId n = match_with_number(g, v, OP_ADD_TENSOR, &y, &one) && one == 1 ? match_op(g, y, op) : 0;
+  *x = n ? node_value(g, n, 0) : 0;
+  return n != 0;
+}
+
 /* v = 1 + erf(x / sqrt(2)) */
 static bool erf_gate(const Graph *g, ValueId v, ValueId *x) {
-  ValueId e;
-  double one;
-  if (!match_with_number(g, v, OP_ADD_TENSOR, &e, &one) || one != 1)
-    return false;
-  NodeId n = match_op(g, e, OP_ERF);
-  return n && over_sqrt_2(g, node_value(g, n, 0), x);
+  return one_plus(g, v, OP_ERF, x) && over_sqrt_2(g, *x, x);
 }
 
 /* v = sqrt(2 / pi) * (x + 0.044715 * x^3) */
@@ -52,12 +56,7 @@ static bool tanh_argument(const Graph *g, ValueId v, ValueId *x) {
 
 /* v = 1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)) */
 static bool tanh_gate(const Graph *g, ValueId v, ValueId *x) {
-  ValueId t;
-  double one;
-  if (!match_with_number(g, v, OP_ADD_TENSOR, &t, &one) || one != 1)
-    return false;
-  NodeId n = match_op(g, t, OP_TANH);
-  return n && tanh_argument(g, node_value(g, n, 0), x);
+  return one_plus(g, v, OP_TANH, x) && tanh_argument(g, *x, x);
 }
 
 typedef bool Gate(const Graph *g, ValueId v, ValueId *x);

@@ -109,18 +109,12 @@ static ValueId weight_codes(Builder *b, ValueId v, uint32_t axis, Shifts *shifts
 
 /* --- scales --- */
 
-static ValueId unviewed(const Graph *g, ValueId v) {
-  for (NodeId n; (n = match_op(g, v, OP_VIEW_COPY));)
-    v = node_value(g, n, 0);
-  return v;
-}
-
 /* v = scale * weight scales, a constant of f32 whose dims but one are 1; 0 when it is not. */
 static ValueId weight_scales(const Graph *g, ValueId v, ValueId scale) {
-  NodeId mul = match_op(g, unviewed(g, v), OP_MUL_TENSOR);
+  NodeId mul = match_op(g, match_unviewed(g, v), OP_MUL_TENSOR);
   for (uint32_t i = 0; mul && i < 2; i++) {
     ValueId c = node_value(g, mul, 1 - i);
-    if (unviewed(g, node_value(g, mul, i)) == scale && value_is_const(g, c) &&
+    if (match_unviewed(g, node_value(g, mul, i)) == scale && value_is_const(g, c) &&
         value_dtype(g, c) == DTYPE_F32)
       return c;
   }
@@ -202,7 +196,7 @@ static ValueId add_shifts(Builder *b, NodeId n, ValueId x, ValueId y, const Shif
 /* v = bias / (scale * weight scales) as an integer, a bias in steps of the sums: the bias, a vector
  * of floats, before it was rounded down; 0 when it is not. */
 static ValueId bias_of_steps(const Graph *g, ValueId v, ValueId scale, ValueId scales) {
-  NodeId cast = match_op(g, unviewed(g, v), OP_TO_COPY);
+  NodeId cast = match_op(g, match_unviewed(g, v), OP_TO_COPY);
   NodeId floor = cast ? match_op(g, node_value(g, cast, 0), OP_FLOOR) : 0;
   NodeId div = floor ? value_def(g, node_value(g, floor, 0)) : 0;
   OpId op = div ? node_cget(g, div)->op : OP_NONE;
@@ -224,7 +218,7 @@ static NodeId products_of(const Graph *g, ValueId sums, ValueId *steps) {
   NodeId add = v ? match_op(g, v, OP_ADD_TENSOR) : 0;
   *steps = 0;
   for (uint32_t i = 0; add && i < 2; i++)
-    if (match_op(g, unviewed(g, node_value(g, add, i)), OP_TO_COPY)) {
+    if (match_op(g, match_unviewed(g, node_value(g, add, i)), OP_TO_COPY)) {
       *steps = node_value(g, add, i);
       return value_def(g, node_value(g, add, 1 - i));
     }
@@ -303,14 +297,16 @@ static ValueId product(Builder *b, ValueId sums, ValueId factor) {
 static ValueId product_of_two(Builder *b, ValueId sums, ValueId factor) {
   Graph *g = b->g;
   ValueId steps;
-  NodeId n = products_of(g, sums, &steps), scale = match_op(g, unviewed(g, factor), OP_MUL_TENSOR);
+  NodeId n = products_of(g, sums, &steps),
+         scale = match_op(g, match_unviewed(g, factor), OP_MUL_TENSOR);
   if (!n || steps || !scale || node_cget(g, n)->op != OP_MATMUL)
     return 0;
   NodeId left = centred(g, node_value(g, n, 0)), right = centred(g, node_value(g, n, 1));
   if (!left || !right)
     return 0;
   Quantization first = quantization_of(g, left), second = quantization_of(g, right);
-  ValueId one = unviewed(g, node_value(g, scale, 0)), other = unviewed(g, node_value(g, scale, 1));
+  ValueId one = match_unviewed(g, node_value(g, scale, 0)),
+          other = match_unviewed(g, node_value(g, scale, 1));
   if (!(one == first.scales && other == second.scales) &&
       !(one == second.scales && other == first.scales))
     return 0;

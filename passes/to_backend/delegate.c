@@ -404,7 +404,7 @@ static Status check_whole(const Delegation *d) {
     return STATUS_OK;
   Diag *diag = diag_begin(d->p->sink, DIAG_DELEGATE_NOT_WHOLE, DIAG_NOWHERE);
   diag_message(diag, "%s leaves %" PRIu32 " of %" PRIu32 " nodes of '" SV_FMT "'", d->backend->name,
-               left, g->live_nodes, SV_ARG(intern_get(&g->ctx->names, g->name)));
+               left, g->live_nodes, SV_ARG(graph_name(g)));
   uint32_t named = 0;
   for (FOR_NODES(g, n)) {
     if (g->nodes[n].tag || op_has_trait(g->nodes[n].op, OP_DELEGATE) || named++ >= LEFT_NAMED)

@@ -25,13 +25,6 @@ static bool all_are(const Graph *g, NodeId n, uint32_t arg, int64_t value) {
   return true;
 }
 
-static ValueId before_views(const Graph *g, ValueId v) {
-  NodeId view;
-  while ((view = match_op(g, v, OP_VIEW_COPY)))
-    v = node_value(g, view, 0);
-  return v;
-}
-
 /* A mean over [k, 1], one window at each place. */
 static bool read_pool(const Graph *g, NodeId n, Windows *w) {
   if (node_list_count(g, n, 1) != 2 || node_ints(g, n, 1)[1] != 1 || node_bool(g, n, 4) ||
@@ -60,7 +53,7 @@ static bool read_convolution(Graph *g, NodeId n, Windows *w) {
 
 /* padded, [N, 1, C + pads, ...], as zeros around the channels of w->x. */
 static bool read_channels(const Graph *g, ValueId padded, Windows *w) {
-  NodeId pad = match_op(g, before_views(g, padded), OP_CONSTANT_PAD_ND);
+  NodeId pad = match_op(g, match_unviewed(g, padded), OP_CONSTANT_PAD_ND);
   if (value_rank(g, padded) != 4 || value_dim(g, padded, 1) != 1 || !pad ||
       node_scalar(g, pad, 2) != 0)
     return false;
@@ -76,7 +69,7 @@ static bool read_channels(const Graph *g, ValueId padded, Windows *w) {
       return false;
   w->before = pads[entries - 2];
   w->after = pads[entries - 1];
-  w->x = before_views(g, inner);
+  w->x = match_unviewed(g, inner);
   return value_rank(g, w->x) >= 3 && value_dim(g, w->x, 0) == batch &&
          value_dim(g, w->x, 1) == value_dim(g, inner, 2);
 }
@@ -95,7 +88,7 @@ static bool fits(const Graph *g, const Windows *w) {
 static bool find_windows(Graph *g, ValueId v, Windows *w) {
   NodeId division = match_op_once(g, v, OP_DIV_TENSOR);
   if (division)
-    v = before_views(g, node_value(g, division, 0));
+    v = match_unviewed(g, node_value(g, division, 0));
   NodeId pool = match_op_once(g, v, OP_AVG_POOL2D), sum = match_op_once(g, v, OP_CONVOLUTION);
   if (!(pool && read_pool(g, pool, w)) && !(sum && read_convolution(g, sum, w)))
     return false;
@@ -120,7 +113,7 @@ static ValueId weights_of(Builder *b, const Windows *w, int64_t padding) {
 static ValueId lines(Builder *b, NodeId n) {
   Graph *g = b->g;
   Windows w = {0};
-  if (!find_windows(g, before_views(g, node_value(g, n, 0)), &w) || !match_fits(g, n, w.x))
+  if (!find_windows(g, match_unviewed(g, node_value(g, n, 0)), &w) || !match_fits(g, n, w.x))
     return 0;
   Dims x = value_dims(g, w.x);
   SymInt last[MAX_RANK], places = 1, line[3];

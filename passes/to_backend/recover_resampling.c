@@ -61,8 +61,7 @@ static bool same_axis(const Tap *a, const Tap *b) { return a->x == b->x && a->ax
 
 /* Is v a term of a longer sum, which is looked at in its place? */
 static bool goes_on(const Graph *g, ValueId v, const Tap *tap) {
-  UseId use = first_use(g, v);
-  NodeId n = use && !g->uses[use].next ? g->uses[use].node : 0;
+  NodeId n = value_only_user(g, v);
   Tap other;
   return n && node_cget(g, n)->op == OP_ADD_TENSOR &&
          match_op(g, node_result(g, n, 0), OP_ADD_TENSOR) &&

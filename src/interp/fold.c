@@ -43,7 +43,7 @@ static bool is_run(const Graph *g, NodeId n, uint64_t *first) {
   if (node_cget(g, n)->op != OP_SLICE_COPY_TENSOR || node_int(g, n, 4) != 1)
     return false;
   ValueId x = node_value(g, n, 0);
-  SymInt start = node_absent(g, n, 2) ? 0 : node_int(g, n, 2);
+  SymInt start = node_int_or(g, n, 2, 0);
   if (!sym_is_const(start) || value_lazy_constant(g, x)->transform)
     return false;
   uint32_t dim = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, x));

@@ -210,7 +210,7 @@ static bool read_pick(Known *k, OpId op, uint32_t rank, Pick *p) {
   if (op == OP_SELECT_COPY_INT)
     p->start = node_int(k->g, k->n, 2);
   if (op == OP_SLICE_COPY_TENSOR) {
-    p->start = node_absent(k->g, k->n, 2) ? 0 : node_int(k->g, k->n, 2);
+    p->start = node_int_or(k->g, k->n, 2, 0);
     p->step = node_int(k->g, k->n, 4);
   }
   return sym_is_const(p->start) && sym_is_const(p->step) && (op != OP_INDEX_SELECT || p->index);

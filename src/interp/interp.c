@@ -6,11 +6,11 @@
  * Data-dependent results are allocated at their upper bound; their real dims bind symbols. */
 #include "interp/interp.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include "interp/run.h"
 #include "ops/delegate.h"
+#include "support/clock.h"
 
 enum { ALIGNMENT = 16, POISON = 0xFF };
 
@@ -443,12 +443,6 @@ static Status make_arenas(Run *r) {
   return STATUS_OK;
 }
 
-static uint64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static Status run_nodes(Run *r) {
   for (NodeId n = r->g->first; n;) {
     if (op_has_trait(node_cget(r->g, n)->op, OP_CONTROL)) {
@@ -456,10 +450,10 @@ static Status run_nodes(Run *r) {
       continue;
     }
     TRY(control_enter(r, n));
-    uint64_t begin = r->trace ? now_ns() : 0;
+    uint64_t begin = r->trace ? clock_ns() : 0;
     TRY(run_node(r, n));
     if (r->trace)
-      r->trace(r->trace_user, n, begin, now_ns());
+      r->trace(r->trace_user, n, begin, clock_ns());
     n = r->g->nodes[n].next;
   }
   return STATUS_OK;

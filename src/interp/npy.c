@@ -58,7 +58,7 @@ static bool take_shape(Cursor *c, ParsedHeader *h) {
   while (!take(c, ')')) {
     skip_space(c);
     const char *begin = c->at;
-    while (c->at < c->end && *c->at >= '0' && *c->at <= '9')
+    while (c->at < c->end && is_digit(*c->at))
       c->at++;
     StrView digits = {begin, (size_t)(c->at - begin)};
     if (h->rank == MAX_RANK || !text_parse_i64(digits, &h->dims[h->rank]))

@@ -48,7 +48,7 @@ bool symbols_eval(const Symbols *s, SymInt expr, int64_t *out) {
 
 /* "input 'x'", "input 2" when it has no name. */
 static void append_input(const Graph *g, uint32_t i, StrBuf *out) {
-  StrView name = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
+  StrView name = value_name(g, g->inputs[i]);
   if (name.size)
     strbuf_printf(out, "input '" SV_FMT "'", SV_ARG(name));
   else

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "support/half.h"
+#include "support/number.h"
 #include "support/text.h"
 
 /* --- floating point --- */
@@ -34,46 +35,38 @@ static bool float_format(DType dtype, FloatFormat *out) {
   }
 }
 
-static double float_of_bits(DType dtype, uint64_t bits) {
-  float narrow;
-  double wide;
+static double number_of_bits(DType dtype, uint64_t bits) {
   switch (dtype) {
   case DTYPE_F16:
     return (double)half_to_float((uint16_t)bits);
   case DTYPE_BF16:
     return (double)bfloat_to_float((uint16_t)bits);
   case DTYPE_F32:
-    memcpy(&narrow, &(uint32_t){(uint32_t)bits}, sizeof narrow);
-    return (double)narrow;
+    return (double)float_of_bits((uint32_t)bits);
   default:
-    memcpy(&wide, &bits, sizeof wide);
-    return wide;
+    return double_of_bits(bits);
   }
 }
 
 /* Rounds to nearest even. bfloat16 goes through float, which rounds twice; printing tries what it
  * prints, so only text written by hand can meet that. */
 static uint64_t float_to_bits(DType dtype, double value) {
-  uint32_t narrow;
-  uint64_t wide;
   switch (dtype) {
   case DTYPE_F16:
     return half_from_double(value);
   case DTYPE_BF16:
     return bfloat_from_float((float)value);
   case DTYPE_F32:
-    memcpy(&narrow, &(float){(float)value}, sizeof narrow);
-    return narrow;
+    return float_bits((float)value);
   default:
-    memcpy(&wide, &value, sizeof wide);
-    return wide;
+    return double_bits(value);
   }
 }
 
 /* The shortest decimal whose nearest value of the format is this one. The text and its reading use
  * one locale, whichever it is; strbuf_append_double writes in the C locale. */
 static void print_finite(DType dtype, uint64_t bits, unsigned digits, StrBuf *out) {
-  double exact = float_of_bits(dtype, bits), value = exact;
+  double exact = number_of_bits(dtype, bits), value = exact;
   char text[40];
   for (; dtype != DTYPE_F64 && digits <= 9; digits++) {
     snprintf(text, sizeof text, "%.*g", (int)digits, exact);
@@ -102,11 +95,7 @@ static bool parse_hex(StrView text, uint64_t *out) {
   if (text.size == 0 || text.size > 16)
     return false;
   for (size_t i = 0; i < text.size; i++) {
-    char c = text.data[i];
-    int digit = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                       : -1;
+    int digit = hex_digit(text.data[i]);
     if (digit < 0)
       return false;
     value = value << 4 | (uint64_t)digit;
@@ -139,8 +128,7 @@ static bool parse_float_bits(DType dtype, const FloatFormat *f, StrView text, ui
     *bits = f->exponent | (negative ? f->sign : 0);
     return true;
   }
-  if (magnitude.size == 0 ||
-      !((magnitude.data[0] >= '0' && magnitude.data[0] <= '9') || magnitude.data[0] == '.'))
+  if (magnitude.size == 0 || !(is_digit(magnitude.data[0]) || magnitude.data[0] == '.'))
     return false;
   if (!text_parse_double(text, &value))
     return false;
@@ -160,7 +148,7 @@ bool float_parse(StrView text, double *value) {
   (void)float_format(DTYPE_F64, &f);
   if (!parse_float_bits(DTYPE_F64, &f, text, &bits))
     return false;
-  *value = float_of_bits(DTYPE_F64, bits);
+  *value = number_of_bits(DTYPE_F64, bits);
   return true;
 }
 

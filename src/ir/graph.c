@@ -110,26 +110,10 @@ static void use_unlink(Graph *g, UseId u) {
   *use = (Use){0};
 }
 
-Dims dims_make(const SymInt *d, uint32_t rank) {
-  Dims dims = {.rank = rank};
-  if (rank)
-    memcpy(dims.d, d, rank * sizeof *d);
-  return dims;
-}
+StrView graph_name(const Graph *g) { return intern_get(&g->ctx->names, g->name); }
 
-bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
-  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
-}
-
-int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end) {
-  uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
-  for (uint32_t i = first; i < end; i++)
-    n *= (uint64_t)dims[i];
-  return (int64_t)n;
-}
-
-Dims value_dims(const Graph *g, ValueId v) {
-  return dims_make(value_type(g, v)->dims, value_rank(g, v));
+StrView value_name(const Graph *g, ValueId v) {
+  return intern_get(&g->ctx->names, value_cget(g, v)->name);
 }
 
 void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
@@ -459,14 +443,32 @@ NameId graph_output_name(const Graph *g, uint32_t i) {
   return (NameId)node_ints(g, NODE_OUTPUT, 1)[i];
 }
 
+StrView graph_output_text(const Graph *g, uint32_t i) {
+  return intern_get(&g->ctx->names, graph_output_name(g, i));
+}
+
 int graph_find_output(const Graph *g, StrView name) {
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    if (sv_eq(name, intern_get(&g->ctx->names, graph_output_name(g, i))))
+    if (sv_eq(name, graph_output_text(g, i)))
       return (int)i;
   return -1;
 }
 
 /* --- readers --- */
+
+bool value_is_output(const Graph *g, ValueId v) {
+  UseId u = first_use(g, v);
+  while (u && g->uses[u].node != NODE_OUTPUT)
+    u = g->uses[u].next;
+  return u != 0;
+}
+
+bool node_unused(const Graph *g, NodeId n, uint32_t first) {
+  for (uint32_t i = first; i < g->nodes[n].result_count; i++)
+    if (g->values[node_result(g, n, i)].use_count)
+      return false;
+  return true;
+}
 
 static const Arg *arg_of_kind(const Graph *g, NodeId n, uint32_t i, ArgKind kind) {
   const Arg *arg = node_arg(g, n, i);

@@ -321,6 +321,9 @@ bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_ran
 /* The elements of the dims from `first` on, in front of `end`, which are known: 1 for none. */
 int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end);
 Dims value_dims(const Graph *g, ValueId v);
+/* The texts of names; empty without one. */
+StrView graph_name(const Graph *g);
+StrView value_name(const Graph *g, ValueId v);
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
 /* initial: a constant with the bytes of the type, or 0 for zeros. */
 ValueId graph_add_state(Graph *g, TypeId type, ConstId initial, NameId name);
@@ -343,6 +346,7 @@ void graph_set_outputs(Graph *g, const ValueId *values, uint32_t count, const Na
 uint32_t graph_output_count(const Graph *g);
 ValueId graph_output(const Graph *g, uint32_t i);
 NameId graph_output_name(const Graph *g, uint32_t i);        /* the ONNX output name */
+StrView graph_output_text(const Graph *g, uint32_t i);       /* the text of it */
 int graph_find_output(const Graph *g, StrView name);         /* -1: there is no such output */
 void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, outputs included */
 /* The value `to` takes the place of `from`: its users, and its name if it is a result without one.
@@ -411,12 +415,32 @@ StrView node_str(const Graph *g, NodeId n, uint32_t i);
 static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) {
   return node_arg(g, n, i)->kind == ARG_NONE;
 }
+/* The argument, or `otherwise` where it is absent. */
+static inline SymInt node_int_or(const Graph *g, NodeId n, uint32_t i, SymInt otherwise) {
+  return node_absent(g, n, i) ? otherwise : node_int(g, n, i);
+}
+static inline double node_scalar_or(const Graph *g, NodeId n, uint32_t i, double otherwise) {
+  return node_absent(g, n, i) ? otherwise : node_scalar(g, n, i);
+}
 static inline ValueId node_result(const Graph *g, NodeId n, uint32_t i) {
   return g->nodes[n].first_result + i;
 }
+/* Whether nothing uses the results of n from `first` on. */
+bool node_unused(const Graph *g, NodeId n, uint32_t first);
 
 /* Walks of the uses: for (UseId u = first_use(g, v); u; u = g->uses[u].next) … g->uses[u].node */
 static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].first_use; }
+/* Whether v has one use, which may be that of an output. */
+static inline bool value_used_once(const Graph *g, ValueId v) {
+  return g->values[v].use_count == 1;
+}
+/* Whether v is an output of the graph. */
+bool value_is_output(const Graph *g, ValueId v);
+/* The node that alone uses v, once; 0: there is none, or v is an output. */
+static inline NodeId value_only_user(const Graph *g, ValueId v) {
+  NodeId user = value_used_once(g, v) ? g->uses[first_use(g, v)].node : 0;
+  return user == NODE_OUTPUT ? 0 : user;
+}
 /* for (FOR_NODES(g, n)): order list, n may be removed by the body only if next was fetched before.
  */
 #define FOR_NODES(g, n)                                                                            \

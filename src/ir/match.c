@@ -18,7 +18,7 @@ NodeId match_op(const Graph *g, ValueId v, OpId op) {
 
 NodeId match_op_once(const Graph *g, ValueId v, OpId op) {
   NodeId n = match_op(g, v, op);
-  return n && value_cget(g, v)->use_count == 1 ? n : 0;
+  return n && value_used_once(g, v) ? n : 0;
 }
 
 static bool load_number(DType dtype, const uint8_t *data, double *number) {
@@ -142,10 +142,7 @@ bool match_fits(const Graph *g, NodeId n, ValueId x) {
 
 NodeId match_lone_norm(const Graph *g, ValueId v, OpId op) {
   NodeId n = match_op_once(g, v, op);
-  return n && node_result(g, n, 0) == v && !value_cget(g, v + 1)->use_count &&
-                 !value_cget(g, v + 2)->use_count
-             ? n
-             : 0;
+  return n && node_result(g, n, 0) == v && node_unused(g, n, 1) ? n : 0;
 }
 
 ValueId match_row(Graph *g, ValueId v, SymInt columns) {
@@ -160,6 +157,28 @@ ValueId match_row(Graph *g, ValueId v, SymInt columns) {
 }
 
 bool match_close(double a, double b, double relative) { return fabs(a - b) <= relative * fabs(b); }
+
+ValueId match_unviewed(const Graph *g, ValueId v) {
+  for (NodeId n; (n = match_op(g, v, OP_VIEW_COPY));)
+    v = node_value(g, n, 0);
+  return v;
+}
+
+bool match_view_permute(const Graph *g, NodeId n) {
+  const Type *t = value_type(g, node_value(g, n, 0));
+  int64_t last = -1;
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
+    int64_t from = wrap_dim(node_ints(g, n, 1)[i], t->rank);
+    if (from < 0 || from >= t->rank)
+      return false;
+    if (t->dims[from] == 1)
+      continue;
+    if (from < last)
+      return false;
+    last = from;
+  }
+  return true;
+}
 
 int64_t match_selected_dim(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
   switch (node_cget(g, n)->op) {

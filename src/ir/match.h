@@ -32,6 +32,10 @@ NodeId match_lone_norm(const Graph *g, ValueId v, OpId op);
 /* v, one element a column, as [columns]: itself, or of a constant with dims of 1 in front another
  * one with the same bytes; 0 for others. */
 ValueId match_row(Graph *g, ValueId v, SymInt columns);
+/* What v is a view of, through all view_copy. */
+ValueId match_unviewed(const Graph *g, ValueId v);
+/* The permute n moves dims of size 1 only: its bytes stay in their order, as those of a view. */
+bool match_view_permute(const Graph *g, NodeId n);
 /* The dim that element k of argument i of n, indices, selects from the first operand of n; -1:
  * none.
  */

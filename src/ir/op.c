@@ -1,5 +1,6 @@
 /* Parsing of the ATen schema strings of the op table, once, and look-up by name. */
 #include "ir/op.h"
+#include "support/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -37,8 +38,7 @@ static void expect(Cursor *c, const char *token) {
 static StrView word(Cursor *c) {
   skip_spaces(c);
   const char *start = c->at;
-  while ((*c->at >= 'a' && *c->at <= 'z') || (*c->at >= 'A' && *c->at <= 'Z') ||
-         (*c->at >= '0' && *c->at <= '9') || *c->at == '_')
+  while (is_word(*c->at))
     c->at++;
   return (StrView){start, (size_t)(c->at - start)};
 }

@@ -205,10 +205,10 @@ static Status unknown_op(Parser *p, StrView name) {
   uint32_t count = 0;
   for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++)
     names[count++] = arena_strdup(&p->scratch, op_schema(op)->full);
-  int nearest = text_nearest(name, names, count);
+  const char *nearest = text_nearest(name, names, count);
   return lexer_error(&p->lex, name.data, "no op is called '" SV_FMT "'%s%s%s", SV_ARG(name),
-                     nearest >= 0 ? "; did you mean '" : "", nearest >= 0 ? names[nearest] : "",
-                     nearest >= 0 ? "'?" : "");
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                     nearest ? "'?" : "");
 }
 
 /* Whether a computed type is the given one but for symbols that the rule has just made, which are

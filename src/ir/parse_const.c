@@ -7,24 +7,18 @@
 #include "ir/const_text.h"
 #include "ir/parser.h"
 #include "ir/transform.h"
+#include "support/hash.h"
 #include "support/text.h"
 
 /* --- constants of another graph --- */
 
-static uint64_t key_mix(uint64_t a, uint64_t b) {
-  uint64_t h = (a ^ b * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-  return h ^ h >> 32;
-}
-
 static uint64_t known_key(const Constant *c) {
-  return c->file ? key_mix(c->file_offset, c->size) : key_mix(constant_hash(c), c->size);
+  return c->file ? hash_mix64(c->file_offset, c->size) : hash_mix64(constant_hash(c), c->size);
 }
 
 static void known_fill(Parser *p) {
   KnownConstants *k = &p->known;
-  uint32_t wanted = k->graph->constant_count * 2;
-  for (k->slot_count = 16; k->slot_count < wanted;)
-    k->slot_count *= 2;
+  k->slot_count = hash_slots(k->graph->constant_count);
   k->slots = ARENA_ARRAY(&p->arena, ConstId, k->slot_count);
   k->keys = ARENA_ARRAY(&p->arena, uint64_t, k->slot_count);
   for (ConstId c = 1; c < k->graph->constant_count; c++) {
@@ -141,7 +135,7 @@ static Status parse_file(Parser *p, uint64_t bytes, Constant *out) {
   if (size != bytes)
     return lexer_error(l, at, "the constant has %llu bytes by its type, not %llu",
                        (unsigned long long)bytes, (unsigned long long)size);
-  const Constant *known = known_find(p, key_mix(offset, size), path, size);
+  const Constant *known = known_find(p, hash_mix64(offset, size), path, size);
   if (known && known->file_offset == offset) {
     *out = *known;
     return STATUS_OK;
@@ -169,7 +163,7 @@ static Status parse_reference(Parser *p, uint64_t bytes, Constant *out) {
   TRY(lexer_expect(l, ","));
   TRY(lexer_u64(l, "a size", &size));
   TRY(lexer_expect(l, ")"));
-  const Constant *known = known_find(p, key_mix(hash, size), (StrView){0}, size);
+  const Constant *known = known_find(p, hash_mix64(hash, size), (StrView){0}, size);
   if (!known || size != bytes)
     return lexer_error(l, at, "the values of this constant are not in the text%s",
                        p->known.graph ? "" : "; print it with full constants");

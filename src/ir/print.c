@@ -6,6 +6,7 @@
 #include "ir/const_text.h"
 #include "ir/text.h"
 #include "ir/transform.h"
+#include "support/text.h"
 
 typedef struct Printer {
   const Graph *g;
@@ -466,12 +467,10 @@ static void put_outputs(Printer *p) {
 
 /* @forward, or @"any text". */
 static void put_graph_name(Printer *p) {
-  StrView name = intern_get(&p->g->ctx->names, p->g->name);
-  bool plain = name.size > 0 && !(name.data[0] >= '0' && name.data[0] <= '9');
-  for (size_t i = 0; i < name.size; i++) {
-    char c = name.data[i];
-    plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  }
+  StrView name = graph_name(p->g);
+  bool plain = name.size > 0 && !is_digit(name.data[0]);
+  for (size_t i = 0; i < name.size; i++)
+    plain &= is_word(name.data[i]);
   put(p, "@");
   if (plain)
     strbuf_append(p->out, name);

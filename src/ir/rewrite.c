@@ -4,13 +4,6 @@
 #include "ir/op.h"
 #include "ir/trace.h"
 
-static bool is_unused(const Graph *g, NodeId n) {
-  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-    if (value_cget(g, node_result(g, n, i))->use_count)
-      return false;
-  return true;
-}
-
 static void name_cause(Graph *g, const char *rule, NodeId at) {
   if (!g->trace)
     return;
@@ -30,7 +23,7 @@ static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
     return true;
   }
   graph_replace_value(g, result, value);
-  if (is_unused(g, n))
+  if (node_unused(g, n, 0))
     graph_remove_node(g, n);
   return true;
 }

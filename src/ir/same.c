@@ -1,31 +1,26 @@
 /* See same.h. */
 #include "ir/same.h"
 
-uint32_t same_mix(uint32_t h, uint64_t x) {
-  uint64_t v = (x ^ h) * 0x9e3779b97f4a7c15u;
-  return (uint32_t)(v >> 32) ^ (uint32_t)v;
-}
+#include "support/hash.h"
+#include "support/number.h"
 
 static uint32_t arg_hash(const Graph *g, uint32_t h, const Arg *arg, ValueKeyFn *key, void *user) {
-  h = same_mix(h, (uint64_t)arg->kind << 32 | arg->count);
+  h = hash_mix(h, (uint64_t)arg->kind << 32 | arg->count);
   switch ((ArgKind)arg->kind) {
   case ARG_VALUE:
-    return same_mix(h, key(user, g->uses[arg->at].value));
+    return hash_mix(h, key(user, g->uses[arg->at].value));
   case ARG_VALUES:
     for (uint32_t i = 0; i < arg->count; i++)
-      h = same_mix(h, key(user, g->uses[arg->at + i].value));
+      h = hash_mix(h, key(user, g->uses[arg->at + i].value));
     return h;
   case ARG_INTS:
   case ARG_BOOLS:
     for (uint32_t i = 0; i < arg->count; i++)
-      h = same_mix(h, (uint64_t)g->ints[arg->at + i]);
+      h = hash_mix(h, (uint64_t)g->ints[arg->at + i]);
     return h;
   case ARG_FLOATS:
-    for (uint32_t i = 0; i < arg->count; i++) {
-      uint64_t bits;
-      memcpy(&bits, &g->floats[arg->at + i], sizeof bits);
-      h = same_mix(h, bits);
-    }
+    for (uint32_t i = 0; i < arg->count; i++)
+      h = hash_mix(h, double_bits(g->floats[arg->at + i]));
     return h;
   case ARG_NONE:
     return h;
@@ -34,14 +29,14 @@ static uint32_t arg_hash(const Graph *g, uint32_t h, const Arg *arg, ValueKeyFn 
   case ARG_BOOL:
   case ARG_STR:
   case ARG_DTYPE:
-    return same_mix(h, (uint64_t)arg->i);
+    return hash_mix(h, (uint64_t)arg->i);
   }
   return h;
 }
 
 uint32_t same_hash(const Graph *g, NodeId n, ValueKeyFn *key, void *user) {
   const Node *node = node_cget(g, n);
-  uint32_t h = same_mix(0, node->op);
+  uint32_t h = hash_mix(0, node->op);
   for (uint32_t i = 0; i < node->arg_count; i++)
     h = arg_hash(g, h, node_arg(g, n, i), key, user);
   return h;

@@ -8,8 +8,6 @@
 /* Operands with equal keys count as the same. v may be 0, an absent element of a list. */
 typedef uint64_t ValueKeyFn(void *user, ValueId v);
 
-/* Mixes x into the hash h. */
-uint32_t same_mix(uint32_t h, uint64_t x);
 /* Equal for nodes that are the same. */
 uint32_t same_hash(const Graph *g, NodeId n, ValueKeyFn *key, void *user);
 /* Numbers are compared by their bits. Result types are not compared. */

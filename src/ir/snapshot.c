@@ -101,15 +101,6 @@ static Graph *copy_graph(const Graph *g) {
   return to;
 }
 
-/* What is no input is a part of those that use it, as a dequantized weight of several partitions.
- */
-static bool is_used(const Graph *g, NodeId n) {
-  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-    if (value_cget(g, node_result(g, n, i))->use_count)
-      return true;
-  return false;
-}
-
 Graph *graph_part(const Graph *g, const NodeId *nodes, uint32_t node_count, const ValueId *inputs,
                   uint32_t input_count, const ValueId *outputs, uint32_t output_count) {
   Graph *part = copy_graph(g);
@@ -127,7 +118,8 @@ Graph *graph_part(const Graph *g, const NodeId *nodes, uint32_t node_count, cons
   for (NodeId n = part->last, prev; n; n = prev) {
     prev = part->nodes[n].prev;
     part->nodes[n].tag = 0;
-    if (!kept[n] && !is_used(part, n))
+    /* What is no input is a part of those that use it, as a dequantized weight of several. */
+    if (!kept[n] && node_unused(part, n, 0))
       graph_remove_node(part, n);
   }
   return part;

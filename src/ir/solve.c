@@ -2,6 +2,7 @@
 #include "ir/solve.h"
 
 #include "ir/sym_internal.h"
+#include "support/number.h"
 
 enum {
   SIZES_TRIED = 1 << 16, /* of one symbol; wider ranges are only narrowed as linear relations do */
@@ -278,11 +279,7 @@ static void find_step(Solver *s, uint32_t index) {
     if (!fits(z, least, size))
       continue;
     count++;
-    for (int64_t a = size - z->lo; a;) { /* step = gcd(step, size - lo) */
-      int64_t rest = step % a;
-      step = a;
-      a = rest;
-    }
+    step = greatest_divisor(step, size - z->lo);
   }
   z->step = step ? step : 1;
   z->regular = !z->fits || (z->hi - z->lo) / z->step + 1 == count;

@@ -76,7 +76,7 @@ static ValueId *find_sized(const Graph *g, Arena *arena) {
 }
 
 static void append_origin(const Graph *g, ValueId sized, StrBuf *text) {
-  StrView name = intern_get(&g->ctx->names, value_cget(g, sized)->name);
+  StrView name = value_name(g, sized);
   if (name.size)
     strbuf_append_within(text, ", a size of '", name, "'");
   strbuf_append(text, SV(", known only while running"));

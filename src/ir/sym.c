@@ -1,6 +1,8 @@
 /* Symbolic integers in canonical form; see sym.h. Expressions are hash-consed: equal expressions
  * have equal handles. */
 #include "ir/sym_internal.h"
+#include "support/hash.h"
+#include "support/number.h"
 
 static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
 static SymInt handle_of(uint32_t index) { return SYM_BAND + (int64_t)index; }
@@ -26,14 +28,13 @@ int64_t sym_upper(const SymTable *t, SymInt v) { return sym_is_const(v) ? v : sy
 /* --- hash-consing --- */
 
 static uint32_t expr_hash(const SymExpr *e) {
-  uint64_t h = (uint64_t)e->kind * 0x9e3779b97f4a7c15u + (uint64_t)e->constant;
+  uint32_t h = hash_mix((uint32_t)e->kind, (uint64_t)e->constant);
   for (uint32_t i = 0; i < e->count; i++) {
-    h = (h ^ (uint64_t)e->terms[i]) * 0xff51afd7ed558ccdu;
-    h ^= h >> 33;
+    h = hash_mix(h, (uint64_t)e->terms[i]);
     if (e->coefficients)
-      h = (h ^ (uint64_t)e->coefficients[i]) * 0xc4ceb9fe1a85ec53u;
+      h = hash_mix(h, (uint64_t)e->coefficients[i]);
   }
-  return (uint32_t)(h ^ h >> 32);
+  return h;
 }
 
 static bool expr_equal(const SymExpr *a, const SymExpr *b) {
@@ -434,15 +435,6 @@ static void split_by_const(SymTable *t, SymInt v, int64_t divisor, SymInt *quoti
   *rest = sum_value(t, &r);
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 /* Whether each coefficient is divisor - 1, which stands for -1; they become 1. */
 static bool is_negated(Sum *s, int64_t divisor) {
   for (uint32_t i = 0; i < s->count; i++)
@@ -462,7 +454,7 @@ static SymInt floordiv_rest(SymTable *t, SymInt rest, int64_t divisor) {
   int64_t factor = divisor, product;
   sum_of(t, rest, &s);
   for (uint32_t i = 0; i < s.count; i++)
-    factor = common_divisor(factor, s.coefficients[i]);
+    factor = greatest_divisor(factor, s.coefficients[i]);
   if (factor > 1) {
     for (uint32_t i = 0; i < s.count; i++)
       s.coefficients[i] /= factor;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ir/sym.h"
+#include "support/number.h"
 
 enum {
   VALUES_TRIED = 1 << 16,
@@ -43,15 +44,6 @@ static bool computed_number(const Computation *c, int64_t size, int64_t *out) {
 typedef struct Values {
   int64_t lo, hi, step;
 } Values;
-
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a < 0 ? -a : a;
-}
 
 /* False: there are too many of them, or floats do not tell them apart. */
 static bool find_values(const SymTable *t, SymInt size, Values *v) {

@@ -167,7 +167,7 @@ static bool parse_number(SymCursor *c, bool negative, SymInt *out) {
   size_t size = 0;
   if (negative)
     text[size++] = '-';
-  while (c->at < c->end && *c->at >= '0' && *c->at <= '9' && size < sizeof text - 1)
+  while (c->at < c->end && is_digit(*c->at) && size < sizeof text - 1)
     text[size++] = *c->at++;
   int64_t value;
   if (!text_parse_i64((StrView){text, size}, &value))
@@ -211,13 +211,13 @@ static bool parse_factor(SymCursor *c, SymInt *out) {
     return false;
   if (take(c, '('))
     return parse_sum(c, out) && take(c, ')');
-  if (*c->at == '-' && c->at + 1 < c->end && c->at[1] >= '0' && c->at[1] <= '9') {
+  if (*c->at == '-' && c->at + 1 < c->end && is_digit(c->at[1])) {
     c->at++;
     return parse_number(c, true, out);
   }
-  if (*c->at >= '0' && *c->at <= '9')
+  if (is_digit(*c->at))
     return parse_number(c, false, out);
-  if (*c->at == 's' && c->at + 1 < c->end && c->at[1] >= '0' && c->at[1] <= '9') {
+  if (*c->at == 's' && c->at + 1 < c->end && is_digit(c->at[1])) {
     c->at++;
     return parse_symbol(c, out);
   }
@@ -240,7 +240,7 @@ static bool parse_sum(SymCursor *c, SymInt *out) {
   if (++c->depth > MAX_PARSE_DEPTH)
     return false;
   skip(c);
-  bool negate = c->at + 1 < c->end && *c->at == '-' && !(c->at[1] >= '0' && c->at[1] <= '9');
+  bool negate = c->at + 1 < c->end && *c->at == '-' && !is_digit(c->at[1]);
   if (negate)
     c->at++;
   if (!parse_product(c, out))

@@ -3,10 +3,7 @@
 
 #include "support/text.h"
 
-static bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool begins_word(char c) { return is_word(c) && !is_digit(c); }
 
 void lexer_skip(Lexer *l) {
   for (; l->at < l->end; l->at++) {
@@ -32,8 +29,7 @@ bool lexer_accept(Lexer *l, const char *characters) {
 bool lexer_accept_word(Lexer *l, const char *word) {
   lexer_skip(l);
   size_t size = strlen(word), rest = (size_t)(l->end - l->at);
-  if (rest < size || memcmp(l->at, word, size) != 0 ||
-      (rest > size && (is_letter(l->at[size]) || is_digit(l->at[size]))))
+  if (rest < size || memcmp(l->at, word, size) != 0 || (rest > size && is_word(l->at[size])))
     return false;
   l->at += size;
   return true;
@@ -46,20 +42,19 @@ char lexer_peek(Lexer *l) {
 
 static StrView take_run(Lexer *l, const char *others) {
   const char *start = l->at;
-  while (l->at < l->end &&
-         (is_letter(*l->at) || is_digit(*l->at) || (*l->at && strchr(others, *l->at))))
+  while (l->at < l->end && (is_word(*l->at) || (*l->at && strchr(others, *l->at))))
     l->at++;
   return (StrView){start, (size_t)(l->at - start)};
 }
 
 StrView lexer_word(Lexer *l) {
-  if (!is_letter(lexer_peek(l)))
+  if (!begins_word(lexer_peek(l)))
     return (StrView){l->at, 0};
   return take_run(l, "");
 }
 
 StrView lexer_op_name(Lexer *l) {
-  if (!is_letter(lexer_peek(l)))
+  if (!begins_word(lexer_peek(l)))
     return (StrView){l->at, 0};
   return take_run(l, ":.");
 }

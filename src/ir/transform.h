@@ -80,6 +80,10 @@ static inline bool transform_is_packed(const Transform *t) {
 static inline bool transform_has_scales(const Transform *t) {
   return t->code != TRANSFORM_COPY && t->code != TRANSFORM_UNPACK;
 }
+/* The constant whose bytes those of c are, or are computed of. */
+static inline const Constant *constant_source(const Constant *c) {
+  return c->transform ? &c->transform->source : c;
+}
 /* Why a transform of unknown origin cannot be read, or NULL. */
 const char *transform_fault(const Transform *t);
 uint64_t transform_count(const Transform *t); /* of elements */

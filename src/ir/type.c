@@ -1,16 +1,15 @@
-/* The types of a graph: each stands once in its pool, so that equal types have one handle. */
+/* The types of a graph, and dims alone: each type stands once in its pool, so that equal types have
+ * one handle. */
 #include "ir/graph.h"
 #include "ir/text.h"
+#include "support/hash.h"
 
 static uint32_t type_hash(const Type *t) {
-  uint64_t h =
-      ((uint64_t)t->kind << 24 | (uint64_t)t->dtype << 16 | (uint64_t)t->order << 8 | t->rank) +
-      0x9e3779b97f4a7c15u;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    h = (h ^ (uint64_t)t->dims[i]) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-  }
-  return (uint32_t)(h ^ h >> 29);
+  uint32_t h =
+      hash_mix((uint32_t)t->kind, (uint64_t)t->dtype << 16 | (uint64_t)t->order << 8 | t->rank);
+  for (uint32_t i = 0; i < t->rank; i++)
+    h = hash_mix(h, (uint64_t)t->dims[i]);
+  return h;
 }
 
 static bool type_equal(const Type *a, const Type *b) {
@@ -80,6 +79,28 @@ uint64_t type_bytes_upper(const Graph *g, const Type *t) {
       overflow = true;
   }
   return overflow || bytes > INT64_MAX ? UINT64_MAX : bytes;
+}
+
+Dims dims_make(const SymInt *d, uint32_t rank) {
+  Dims dims = {.rank = rank};
+  if (rank)
+    memcpy(dims.d, d, rank * sizeof *d);
+  return dims;
+}
+
+bool dims_same(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
+  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
+}
+
+int64_t dims_count(const SymInt *dims, uint32_t first, uint32_t end) {
+  uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
+  for (uint32_t i = first; i < end; i++)
+    n *= (uint64_t)dims[i];
+  return (int64_t)n;
+}
+
+Dims value_dims(const Graph *g, ValueId v) {
+  return dims_make(value_type(g, v)->dims, value_rank(g, v));
 }
 
 bool type_is_static(const Type *t) {

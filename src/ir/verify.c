@@ -46,7 +46,7 @@ static void fault(Verifier *v, NodeId n, const char *format, ...) {
     diag_note(d, "%s", strbuf_cstr(&text));
     strbuf_release(&text);
   }
-  StrView name = intern_get(&g->ctx->names, g->name);
+  StrView name = graph_name(g);
   diag_note(d, "in graph '" SV_FMT "' at level %s%s%s", SV_ARG(name), level_name(g->level),
             v->after ? ", after " : "", v->after ? v->after : "");
   (void)diag_end(d);

@@ -255,21 +255,13 @@ static void find_lifetimes(Checker *c) {
 
 /* --- the single tensor --- */
 
-/* Then the host may provide its memory. */
-static bool is_output(const Graph *g, ValueId v) {
-  for (UseId u = first_use(g, v); u; u = g->uses[u].next)
-    if (g->uses[u].node == NODE_OUTPUT)
-      return true;
-  return false;
-}
-
 /* What needs no place: inputs and outputs, whose memory the host can provide; views of what has
  * none (constants, memory of the host), and operands written in place. */
 static bool needs_place(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
   if (!n)
     return g->values[v].kind == VALUE_STATE;
-  if (is_output(g, v))
+  if (value_is_output(g, v)) /* the host may provide its memory */
     return false;
   OpId op = node_cget(g, n)->op;
   if (op_has_trait(op, OP_VIEW)) {

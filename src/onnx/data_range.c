@@ -66,8 +66,7 @@ static DataRange of_relu(Ranges *r, NodeId n) {
 /* Of a maximum below the minimum all is the maximum. */
 static DataRange of_clamp(Ranges *r, NodeId n) {
   const Graph *g = r->im->g;
-  double low = node_absent(g, n, 1) ? -INFINITY : node_scalar(g, n, 1),
-         high = node_absent(g, n, 2) ? INFINITY : node_scalar(g, n, 2);
+  double low = node_scalar_or(g, n, 1, -INFINITY), high = node_scalar_or(g, n, 2, INFINITY);
   DataRange x = operand(r, n, 0);
   return (DataRange){fmin(fmax(x.lo, low), high), fmin(fmax(x.hi, low), high)};
 }

@@ -28,7 +28,7 @@ void sizes_input(Import *im, ValueId input) {
   int64_t count = t->rank ? t->dims[0] : 1;
   if (count > SIZES_ELEMENTS - s->count)
     return;
-  StrView name = intern_get(&im->ctx->names, value_cget(im->g, input)->name);
+  StrView name = value_name(im->g, input);
   SymInt contents[SIZES_ELEMENTS];
   for (uint32_t i = 0; i < count; i++) {
     SizeElement *e = &s->elements[s->count++];
@@ -107,11 +107,8 @@ static bool node_names_element(const Import *im, NodeId n) {
 static bool is_settled(Import *im) {
   Graph *g = im->g;
   for (NodeId n = g->last, prev; n; n = prev) {
-    bool used = op_has_trait(node_cget(g, n)->op, OP_EFFECT);
     prev = node_cget(g, n)->prev;
-    for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-      used |= value_cget(g, node_result(g, n, i))->use_count > 0;
-    if (!used)
+    if (!op_has_trait(node_cget(g, n)->op, OP_EFFECT) && node_unused(g, n, 0))
       graph_remove_node(g, n);
     else if (node_names_element(im, n))
       return false;

@@ -3,6 +3,7 @@
  * ExecuTorch 1.4.1; where C leaves an integer operation undefined it wraps. */
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/scalar.h"
 
 #include <math.h>
 
@@ -58,7 +59,7 @@ static inline double remainder64(double a, double b) {
 EW_DEFINE2(remainder_f32, float, float, remainder32(a, b))
 EW_DEFINE2(remainder_f64, double, double, remainder64(a, b))
 
-/* Integer quotients; a zero divisor is refused, the quotient of the least number by -1 wraps. */
+/* Integer quotients; a zero divisor is refused. */
 #define INT_DIVISION(name, XU, XS)                                                                 \
   static bool name(const EwJob *job, const void *const *in, void *out, size_t count) {             \
     const int64_t *pa = in[0], *pb = in[1];                                                        \
@@ -71,17 +72,9 @@ EW_DEFINE2(remainder_f64, double, double, remainder64(a, b))
     }                                                                                              \
     return true;                                                                                   \
   }
-static inline int64_t quotient(int64_t a, int64_t b) {
-  return b == -1 ? (int64_t)(0 - U(a)) : a / b;
-}
-static inline int64_t rest(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
-static inline int64_t floor_quotient(int64_t a, int64_t b) {
-  int64_t q = quotient(a, b);
-  return (a < 0) != (b < 0) && rest(a, b) != 0 ? q - 1 : q;
-}
-INT_DIVISION(div_trunc_i64, U(a) / U(b), quotient(a, b))
-INT_DIVISION(floor_divide_i64, U(a) / U(b), floor_quotient(a, b))
-INT_DIVISION(rest_i64, U(a) % U(b), rest(a, b))
+INT_DIVISION(div_trunc_i64, U(a) / U(b), int_quotient(a, b))
+INT_DIVISION(floor_divide_i64, U(a) / U(b), int_floor_quotient(a, b))
+INT_DIVISION(rest_i64, U(a) % U(b), int_rest(a, b))
 
 static const EwRow ARITH_ROWS[] = {
     {OP_ADD_SCALAR, plus_f32, plus_f64, plus_i64},

@@ -10,13 +10,6 @@
 
 /* --- shape rules --- */
 
-static Status same_dtype(Graph *g, NodeId n, ValueId a, ValueId b) {
-  if (value_dtype(g, a) == value_dtype(g, b))
-    return STATUS_OK;
-  return bad_dtype(g, n, "operands are %s and %s, expected one type", dtype_name(value_dtype(g, a)),
-                   dtype_name(value_dtype(g, b)));
-}
-
 /* The dims before the last two. */
 static Dims batch_dims(const Dims *d) { return dims_make(d->d, d->rank - 2); }
 
@@ -24,7 +17,7 @@ static Dims batch_dims(const Dims *d) { return dims_make(d->d, d->rank - 2); }
  * the result. */
 Status shape_matmul(Graph *g, NodeId n) {
   ValueId a = node_value(g, n, 0), b = node_value(g, n, 1);
-  TRY(same_dtype(g, n, a, b));
+  TRY(shape_one_dtype(g, n, a, b));
   Dims x = value_dims(g, a), y = value_dims(g, b);
   if (x.rank == 0 || y.rank == 0)
     return bad_shape(g, n, "ranks %u and %u: both must be at least 1", x.rank, y.rank);
@@ -69,15 +62,15 @@ static Status sdpa_options(Graph *g, NodeId n, ValueId query, ValueId mask) {
   if (!dtype_is_float(value_dtype(g, query)))
     return bad_dtype(g, n, "attention over %s", dtype_name(value_dtype(g, query)));
   if (mask && value_dtype(g, mask) != DTYPE_BOOL)
-    return same_dtype(g, n, query, mask);
+    return shape_one_dtype(g, n, query, mask);
   return STATUS_OK;
 }
 
 Status shape_sdpa(Graph *g, NodeId n) {
   ValueId query = node_value(g, n, 0), key = node_value(g, n, 1), value = node_value(g, n, 2),
           mask = node_value(g, n, 3);
-  TRY(same_dtype(g, n, query, key));
-  TRY(same_dtype(g, n, query, value));
+  TRY(shape_one_dtype(g, n, query, key));
+  TRY(shape_one_dtype(g, n, query, value));
   TRY(sdpa_options(g, n, query, mask));
   Dims q = value_dims(g, query), k = value_dims(g, key), v = value_dims(g, value);
   if (q.rank < 2 || k.rank < 2 || v.rank < 2)
@@ -120,7 +113,7 @@ Status shape_rms_norm(Graph *g, NodeId n) {
                     "normalized_shape and the last dims of the input"));
   if (weight) {
     Dims w = value_dims(g, weight);
-    TRY(same_dtype(g, n, input, weight));
+    TRY(shape_one_dtype(g, n, input, weight));
     if (w.rank != shape.count)
       return bad_shape(g, n, "weight has rank %u, expected %u", w.rank, shape.count);
     for (uint32_t i = 0; i < shape.count; i++)

@@ -14,19 +14,12 @@ static Status matrix(Graph *g, NodeId n, uint32_t i, uint32_t rank, ValueId *v, 
   return bad_shape(g, n, "'" SV_FMT "' has rank %u, expected %u", SV_ARG(name), d->rank, rank);
 }
 
-static Status same_dtype(Graph *g, NodeId n, ValueId a, ValueId b) {
-  DType x = value_dtype(g, a), y = value_dtype(g, b);
-  return x == y ? STATUS_OK
-                : bad_dtype(g, n, "operands are %s and %s, expected one type", dtype_name(x),
-                            dtype_name(y));
-}
-
 Status shape_mm(Graph *g, NodeId n) {
   ValueId a, b;
   Dims x, y;
   TRY(matrix(g, n, 0, 2, &a, &x));
   TRY(matrix(g, n, 1, 2, &b, &y));
-  TRY(same_dtype(g, n, a, b));
+  TRY(shape_one_dtype(g, n, a, b));
   TRY(shape_equal_of(g, n, a, x.d[1], "columns", b, y.d[0], "rows"));
   x.d[1] = y.d[1];
   return shape_result(g, n, 0, value_dtype(g, a), &x);
@@ -37,7 +30,7 @@ Status shape_bmm(Graph *g, NodeId n) {
   Dims x, y;
   TRY(matrix(g, n, 0, 3, &a, &x));
   TRY(matrix(g, n, 1, 3, &b, &y));
-  TRY(same_dtype(g, n, a, b));
+  TRY(shape_one_dtype(g, n, a, b));
   TRY(shape_equal_of(g, n, a, x.d[0], "batches", b, y.d[0], "batches"));
   TRY(shape_equal_of(g, n, a, x.d[2], "columns", b, y.d[1], "rows"));
   if (sym_is_const(y.d[0]))
@@ -53,8 +46,8 @@ Status shape_addmm(Graph *g, NodeId n) {
   ValueId self = node_value(g, n, 0);
   TRY(matrix(g, n, 1, 2, &a, &x));
   TRY(matrix(g, n, 2, 2, &b, &y));
-  TRY(same_dtype(g, n, a, b));
-  TRY(same_dtype(g, n, self, a));
+  TRY(shape_one_dtype(g, n, a, b));
+  TRY(shape_one_dtype(g, n, self, a));
   TRY(shape_equal_of(g, n, a, x.d[1], "columns", b, y.d[0], "rows"));
   x.d[1] = y.d[1];
   Dims bias = value_dims(g, self);
@@ -74,13 +67,13 @@ Status shape_linear(Graph *g, NodeId n) {
   ValueId input = node_value(g, n, 0);
   TRY(matrix(g, n, 1, 2, &weight, &w));
   ValueId bias = node_value(g, n, 2);
-  TRY(same_dtype(g, n, input, weight));
+  TRY(shape_one_dtype(g, n, input, weight));
   Dims x = value_dims(g, input);
   if (x.rank == 0)
     return bad_shape(g, n, "'input' has no dimensions");
   TRY(shape_equal_of(g, n, input, x.d[x.rank - 1], "columns", weight, w.d[1], "columns"));
   if (bias) {
-    TRY(same_dtype(g, n, input, bias));
+    TRY(shape_one_dtype(g, n, input, bias));
     if (value_rank(g, bias) != 1)
       return bad_shape(g, n, "'bias' has rank %u, expected 1", value_rank(g, bias));
     if (value_dim(g, bias, 0) != 1)
@@ -93,7 +86,7 @@ Status shape_linear(Graph *g, NodeId n) {
 
 Status shape_cdist_forward(Graph *g, NodeId n) {
   ValueId a = node_value(g, n, 0), b = node_value(g, n, 1);
-  TRY(same_dtype(g, n, a, b));
+  TRY(shape_one_dtype(g, n, a, b));
   if (!dtype_is_float(value_dtype(g, a)))
     return bad_dtype(g, n, "the operands are %s, expected a float type",
                      dtype_name(value_dtype(g, a)));

@@ -263,7 +263,7 @@ static uint32_t dims_set(const Kernel *k, uint32_t i, uint32_t rank) {
     count = 1;
   }
   for (uint32_t d = 0; d < count; d++) {
-    int64_t dim = dims[d] < 0 ? dims[d] + rank : dims[d];
+    int64_t dim = wrap_dim(dims[d], rank);
     if (dim >= 0 && dim < rank)
       set |= (uint32_t)1 << dim;
   }

@@ -3,6 +3,7 @@
  * kernels/prim_ops/register_prim_ops.cpp of ExecuTorch 1.4.1. Reference kernels: scalar_kernels.c.
  */
 #include "ops/ops.h"
+#include "ops/scalar.h"
 #include "ops/shape_util.h"
 
 #include <math.h>
@@ -153,10 +154,6 @@ static bool is_int_only(OpId op) {
   return op == OP_PRIM_FLOORDIV_INT || op == OP_PRIM_MOD || op == OP_PRIM_MOD_INT ||
          op == OP_PRIM_SYM_MAX || op == OP_PRIM_SYM_MIN;
 }
-static bool is_division(OpId op) {
-  return op == OP_PRIM_FLOORDIV || op == OP_PRIM_FLOORDIV_INT || op == OP_PRIM_MOD ||
-         op == OP_PRIM_MOD_INT;
-}
 
 /* Bools are compared with bools, and nothing else. */
 static bool kinds_fit(OpId op, const Scalar *a, const Scalar *b) {
@@ -177,7 +174,7 @@ static Status shape_prim_binary(Graph *g, NodeId n, OpId op) {
     return wrong_kind(g, n, "integers");
   if (op == OP_PRIM_TRUEDIV || !ints)
     return scalar_result(g, n, TYPE_FLOAT, 0, false);
-  if (is_division(op) && b.known && b.value == 0)
+  if (is_int_division(op) && b.known && b.value == 0)
     return bad_arg(g, n, "division by zero");
   SymInt value = 0;
   bool known = a.known && b.known && int_expression(g, op, &a, &b, &value);
@@ -248,7 +245,7 @@ const char *check_sym_size(const Graph *g, NodeId n, Arena *arena) {
 /* Integer division by zero ends the process. */
 const char *check_prim(const Graph *g, NodeId n, Arena *arena) {
   (void)arena;
-  if (!is_division(node_cget(g, n)->op))
+  if (!is_int_division(node_cget(g, n)->op))
     return NULL;
   const Arg *b = node_arg(g, n, 1);
   if (b->kind == ARG_VALUE) {

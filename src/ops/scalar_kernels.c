@@ -3,6 +3,7 @@
  * here; integers wrap. */
 #include "ops/kernel.h"
 #include "ops/ops.h"
+#include "ops/scalar.h"
 
 #include <math.h>
 
@@ -70,20 +71,8 @@ Status kern_et_copy_index(Kernel *k) {
 
 /* --- arithmetic --- */
 
-static int64_t quotient(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - U(a)) : a / b; }
-static int64_t rest(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
-
-static int64_t floored(int64_t a, int64_t b) {
-  return quotient(a, b) - ((a < 0) != (b < 0) && rest(a, b) != 0);
-}
-
-static bool divides(OpId op) {
-  return op == OP_PRIM_FLOORDIV || op == OP_PRIM_FLOORDIV_INT || op == OP_PRIM_MOD ||
-         op == OP_PRIM_MOD_INT;
-}
-
 static Status prim_ints(Kernel *k, int64_t a, int64_t b) {
-  if (divides(k->op) && b == 0)
+  if (is_int_division(k->op) && b == 0)
     return kernel_error(k, "integer division by zero");
   switch ((int)k->op) {
   case OP_PRIM_ADD:
@@ -93,12 +82,12 @@ static Status prim_ints(Kernel *k, int64_t a, int64_t b) {
   case OP_PRIM_MUL:
     return give_int(k, (int64_t)(U(a) * U(b)));
   case OP_PRIM_FLOORDIV:
-    return give_int(k, floored(a, b));
+    return give_int(k, int_floor_quotient(a, b));
   case OP_PRIM_FLOORDIV_INT:
-    return give_int(k, quotient(a, b));
+    return give_int(k, int_quotient(a, b));
   case OP_PRIM_MOD:
   case OP_PRIM_MOD_INT:
-    return give_int(k, rest(a, b));
+    return give_int(k, int_rest(a, b));
   case OP_PRIM_SYM_MAX:
     return give_int(k, max_i64(a, b));
   case OP_PRIM_SYM_MIN:

@@ -202,12 +202,19 @@ void shape_assume(Graph *g, NodeId n, ConstraintKind kind, SymInt lhs, SymInt rh
 /* "'x' (f32[batch, 7])", or the type alone of what the model has no name for. */
 static const char *value_text(Graph *g, ValueId v) {
   StrBuf text = {0};
-  StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
+  StrView name = value_name(g, v);
   if (name.size)
     strbuf_printf(&text, "'" SV_FMT "' (", SV_ARG(name));
   type_print(g, value_type(g, v), &text);
   strbuf_append(&text, name.size ? SV(")") : SV(""));
   return strbuf_keep(&text, &g->arena).data;
+}
+
+Status shape_one_dtype(Graph *g, NodeId n, ValueId a, ValueId b) {
+  DType x = value_dtype(g, a), y = value_dtype(g, b);
+  return x == y ? STATUS_OK
+                : bad_dtype(g, n, "operands are %s and %s, expected one type", dtype_name(x),
+                            dtype_name(y));
 }
 
 Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,

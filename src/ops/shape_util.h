@@ -70,6 +70,8 @@ Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
  * ("columns"), and messages name the values as the model does. */
 Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,
                       SymInt b, const char *of_y);
+/* The operands a and b have one element type. */
+Status shape_one_dtype(Graph *g, NodeId n, ValueId a, ValueId b);
 /* Checks that a >= b; when that cannot be known, assumes it. */
 Status shape_at_least(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
 /* Keeps an assumption once. */

@@ -62,8 +62,7 @@ static bool parse_value(BudgetUnit unit, StrView text, double *out) {
 
 static EtcStatus unknown_key(YamlReader *r, StrView key, const char *const *names, size_t count,
                              const char *hint) {
-  int nearest = text_nearest(key, names, count);
-  const char *near = session_did_you_mean(r->s, nearest < 0 ? NULL : names[nearest]);
+  const char *near = session_did_you_mean(r->s, text_nearest(key, names, count));
   return yaml_wrong(r, near ? near : hint, "a budget has no key '" SV_FMT "'", SV_ARG(key));
 }
 

@@ -31,12 +31,6 @@ static void append_value(StrBuf *out, const BudgetRow *row, double value) {
                   value, unit_names[units[row->limit->key]]);
 }
 
-/* A column of its own, whose texts end under each other. */
-static void append_column(StrBuf *out, size_t from, size_t width) {
-  while (out->size < from + width)
-    strbuf_append_char(out, ' ');
-}
-
 enum { NAME_WIDTH = 18, NAME_WIDTH_MAX = 48, VALUE_WIDTH = 12, OVER_WIDTH = 18 };
 
 /* That of the longest name, within limits. */
@@ -54,16 +48,16 @@ static void text_row(const BudgetRow *row, size_t width, StrBuf *out) {
   size_t from = out->size;
   strbuf_append_printable(out, row->limit->name);
   strbuf_append_char(out, ' ');
-  append_column(out, from, width);
+  strbuf_pad(out, from, width);
   from = out->size;
   append_value(out, row, row->limit->limit);
-  append_column(out, from, VALUE_WIDTH);
+  strbuf_pad(out, from, VALUE_WIDTH);
   from = out->size;
   if (row->known)
     append_value(out, row, row->actual);
   else
     strbuf_append_char(out, '?');
-  append_column(out, from, VALUE_WIDTH);
+  strbuf_pad(out, from, VALUE_WIDTH);
   from = out->size;
   if (row->over) {
     append_value(out, row,
@@ -73,7 +67,7 @@ static void text_row(const BudgetRow *row, size_t width, StrBuf *out) {
     strbuf_append(out, row->known ? SV("ok") : SV("not known"));
   }
   if (row->why[0] && (row->over || !row->known)) {
-    append_column(out, from, OVER_WIDTH);
+    strbuf_pad(out, from, OVER_WIDTH);
     strbuf_append(out, sv_from(row->why));
   }
 }
@@ -81,7 +75,7 @@ static void text_row(const BudgetRow *row, size_t width, StrBuf *out) {
 void budget_text(const BudgetResult *r, StrBuf *out) {
   size_t from = out->size, width = name_width(r);
   strbuf_append(out, SV("limit"));
-  append_column(out, from, width);
+  strbuf_pad(out, from, width);
   strbuf_append(out, SV("allowed     actual\n"));
   for (uint32_t i = 0; i < r->budget->count; i++) {
     text_row(&r->rows[i], width, out);

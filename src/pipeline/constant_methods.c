@@ -90,7 +90,7 @@ static StrView bare_word(StrView text) {
 static bool is_digits(StrView text) {
   size_t at = text.size && (text.data[0] == '-' || text.data[0] == '+');
   for (size_t i = at; i < text.size; i++)
-    if (text.data[i] < '0' || text.data[i] > '9')
+    if (!is_digit(text.data[i]))
       return false;
   return text.size > at;
 }
@@ -287,7 +287,7 @@ EtcStatus session_set_constant(Session *s, StrView value) {
 
 Status session_check_constants(Session *s) {
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    StrView name = intern_get(&s->ctx.names, s->program.methods[i].graph->name);
+    StrView name = graph_name(s->program.methods[i].graph);
     if (!session_find_constant(s, name))
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_NAME_TWICE, DIAG_NOWHERE);

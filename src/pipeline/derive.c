@@ -22,10 +22,6 @@ typedef struct Deriver {
   ValueId indices;   /* start_pos, start_pos + 1, … */
 } Deriver;
 
-static StrView input_name(const Graph *g, uint32_t i) {
-  return intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
-}
-
 static Status refuse(const Deriver *x, const char *format, ...) ETC_PRINTF(2, 3);
 static Status refuse(const Deriver *x, const char *format, ...) {
   va_list args;
@@ -37,7 +33,7 @@ static Status refuse(const Deriver *x, const char *format, ...) {
 
 static int find_input(const Deriver *x, Role role) {
   for (uint32_t i = 0; i < x->g->input_count; i++)
-    if (derive_role(x->d, input_name(x->g, i)) == role)
+    if (derive_role(x->d, value_name(x->g, x->g->inputs[i])) == role)
       return (int)i;
   return -1;
 }
@@ -62,7 +58,7 @@ static Status find_lengths(Deriver *x) {
   }
   if (sym_is_const(x->past))
     return refuse(x, "input '" SV_FMT "' has no dim that grows",
-                  SV_ARG(input_name(g, (uint32_t)past)));
+                  SV_ARG(value_name(g, g->inputs[past])));
   return STATUS_OK;
 }
 
@@ -70,7 +66,7 @@ static Status find_lengths(Deriver *x) {
  * decoders that says whether there are caches. */
 static Status check_inputs(const Deriver *x) {
   for (uint32_t i = 0; i < x->g->input_count; i++) {
-    StrView name = input_name(x->g, i);
+    StrView name = value_name(x->g, x->g->inputs[i]);
     if (derive_role(x->d, name) != ROLE_NONE)
       continue;
     Diag *d = diag_begin(&x->s->sink, DIAG_DERIVE, context_place(x->g->ctx));
@@ -169,7 +165,7 @@ static Status replace_input(Deriver *x, uint32_t position, Role role) {
   SymInt want = role == ROLE_MASK ? end_of(x) : x->rows;
   if (t.rank < 1 || t.rank > 2 || dims[t.rank - 1] != want || (t.rank == 2 && dims[0] != 1))
     return refuse(x, "input '" SV_FMT "' does not have the shape [1, %s]",
-                  SV_ARG(input_name(g, position)), role == ROLE_MASK ? "past + n" : "n");
+                  SV_ARG(value_name(g, g->inputs[position])), role == ROLE_MASK ? "past + n" : "n");
   if (role == ROLE_MASK) {
     made = build(&x->start, OP_FULL, A_INTS(dims, t.rank), A_INT(1), A_DTYPE(t.dtype));
   } else {
@@ -194,7 +190,7 @@ static int find_present(const Deriver *x, StrView past) {
 static ValueId appended(const Graph *g, ValueId past, ValueId present, uint32_t *axis) {
   NodeId n = value_def(g, present);
   if (!n || node_cget(g, n)->op != OP_CAT || node_list_count(g, n, 0) != 2 ||
-      node_list_value(g, n, 0, 0) != past || g->values[past].use_count != 1)
+      node_list_value(g, n, 0, 0) != past || !value_used_once(g, past))
     return 0;
   *axis = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, past));
   return node_list_value(g, n, 0, 1);
@@ -204,25 +200,25 @@ static ValueId appended(const Graph *g, ValueId past, ValueId present, uint32_t 
 static Status make_cache(Deriver *x, uint32_t position) {
   Graph *g = x->g;
   ValueId past = g->inputs[position];
-  int output = find_present(x, input_name(g, position));
+  int output = find_present(x, value_name(g, g->inputs[position]));
   ValueId present = output < 0 ? 0 : graph_output(g, (uint32_t)output);
   uint32_t axis = 0;
   ValueId rows = present ? appended(g, past, present, &axis) : 0;
   if (output < 0)
     return refuse(x, "input '" SV_FMT "' has no output like '" SV_FMT "'",
-                  SV_ARG(input_name(g, position)), SV_ARG(x->d->values[KEY_PRESENT]));
+                  SV_ARG(value_name(g, g->inputs[position])), SV_ARG(x->d->values[KEY_PRESENT]));
   Type t = *value_type(g, past);
   if (!rows || t.dims[axis] != x->past || value_dim(g, rows, axis) != x->rows)
     return refuse(x, "output '" SV_FMT "' is not the past with the rows of the tokens appended",
-                  SV_ARG(intern_get(&g->ctx->names, graph_output_name(g, (uint32_t)output))));
+                  SV_ARG(graph_output_text(g, (uint32_t)output)));
   SymInt dims[MAX_RANK];
   memcpy(dims, t.dims, t.rank * sizeof *dims);
   dims[axis] = sym_upper(&g->syms, end_of(x));
   for (uint32_t i = 0; i < t.rank; i++)
     if (!sym_is_const(dims[i]))
       return refuse(x, "dim %u of input '" SV_FMT "' has no size; give it by --dim %s:%u=N", i,
-                    SV_ARG(input_name(g, position)),
-                    shell_word(&x->s->arena, input_name(g, position)), i);
+                    SV_ARG(value_name(g, g->inputs[position])),
+                    shell_word(&x->s->arena, value_name(g, g->inputs[position])), i);
   TypeId type = graph_tensor_type(g, (DType)t.dtype, t.rank, dims, ORDER_CONTIGUOUS);
   ValueId state = graph_add_state(g, type, 0, value_cget(g, past)->name);
   NodeId cat = value_def(g, present);
@@ -240,7 +236,7 @@ static Status make_cache(Deriver *x, uint32_t position) {
 
 static Status change_inputs(Deriver *x) {
   for (uint32_t i = 0; i < x->g->input_count;) {
-    Role role = derive_role(x->d, input_name(x->g, i));
+    Role role = derive_role(x->d, value_name(x->g, x->g->inputs[i]));
     if (role == ROLE_MASK || role == ROLE_POSITIONS)
       TRY(replace_input(x, i, role));
     else if (role == ROLE_PAST)

@@ -40,8 +40,7 @@ static EtcStatus set_key(Session *s, struct Derive *d, StrView text) {
     d->values[i] = sv_from(arena_strdup(&s->arena, value));
     return ETC_OK;
   }
-  int nearest = text_nearest(key, names, KEY_COUNT);
-  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  const char *hint = session_did_you_mean(s, text_nearest(key, names, KEY_COUNT));
   return session_usage(s, "--derive", hint ? hint : "'etc help lower' tells of --derive",
                        "llm has no setting '" SV_FMT "'", SV_ARG(key));
 }

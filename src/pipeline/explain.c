@@ -35,8 +35,6 @@ typedef struct Telling {
   Tally tally;
 } Telling;
 
-static StrView method_of(const Graph *g) { return intern_get(&g->ctx->names, g->name); }
-
 static void count_op(RuleCount *r, StrView op) {
   for (uint32_t i = 0; i < r->op_count && i < MAX_OPS_NAMED; i++)
     if (sv_eq(r->ops[i], op))
@@ -179,7 +177,7 @@ static void say_numbers(Telling *t, uint32_t delegates) {
            : "";
   diag_message(
       diag, "%s takes %" PRIu32 " of %" PRIu32 " nodes of '" SV_FMT "' in %" PRIu32 " delegate%s%s",
-      t->b->backend->name, y->taken, y->taken + y->left, SV_ARG(method_of(t->g)), delegates,
+      t->b->backend->name, y->taken, y->taken + y->left, SV_ARG(graph_name(t->g)), delegates,
       delegates == 1 ? "" : "s", share);
   for (uint32_t i = 0; i < y->rule_count && i < MAX_RULES_SHOWN; i++)
     note_rule(diag, work, rules[i]);
@@ -195,7 +193,7 @@ static void say_delegate(const Telling *t, const DelegateFact *d) {
   diag_message(diag,
                "delegate %" PRIu32 " of %s in '" SV_FMT "' has %" PRIu32 " transpose%s %" PRIu64
                " bytes",
-               d->partition, t->b->backend->name, SV_ARG(method_of(t->g)), d->transpose_count,
+               d->partition, t->b->backend->name, SV_ARG(graph_name(t->g)), d->transpose_count,
                d->transpose_count == 1 ? ", which moves" : "s, which move", d->transposed_bytes);
   for (uint32_t kind = 0; kind < TRANSPOSE_REASONS; kind++) {
     StrBuf line = {0};
@@ -210,7 +208,7 @@ static void say_no_backend(Session *s, const DelegationFact *d) {
   Diag *diag = diag_begin(&s->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
   diag_message(diag,
                "no backend is named: all %" PRIu32 " nodes of '" SV_FMT "' run on portable kernels",
-               d->node_count, SV_ARG(method_of(d->graph)));
+               d->node_count, SV_ARG(graph_name(d->graph)));
   diag_hint(diag, "name one: --backend xnnpack ('etc backends' lists them)");
   (void)diag_end(diag);
 }
@@ -221,7 +219,7 @@ static void begin_line(JsonWriter *w, StrBuf *out, const Telling *t) {
   json_init(w, out, false);
   json_open_object(w);
   json_named_string(w, "backend", sv_from(t->b->backend->name));
-  json_named_string(w, "method", method_of(t->g));
+  json_named_string(w, "method", graph_name(t->g));
 }
 
 static void end_line(JsonWriter *w, StrBuf *out) {
@@ -326,7 +324,7 @@ static void print_table(const Session *s, const DelegationFact *d) {
     for (uint32_t k = 0; k < d->backends[i].node_count; k++)
       if (d->backends[i].nodes[k].partition)
         counts[(size_t)d->backends[i].nodes[k].op * columns + i]++;
-  strbuf_append_within(&out, "'", method_of(d->graph), "': delegated and not, by op\n");
+  strbuf_append_within(&out, "'", graph_name(d->graph), "': delegated and not, by op\n");
   strbuf_printf(&out, "  %-44s", "op");
   for (uint32_t i = 0; i < d->backend_count; i++)
     strbuf_printf(&out, "  %s", d->backends[i].backend->name);

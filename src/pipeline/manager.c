@@ -4,11 +4,10 @@
  * --bisect-limit takes as well, is enough to stop right before it. */
 #include "pipeline/manager.h"
 
-#include <time.h>
-
 #include "ir/text.h"
 #include "ir/trace.h"
 #include "ir/verify.h"
+#include "support/clock.h"
 #include "support/json.h"
 
 void manager_init(Manager *m, DiagSink *sink, Facts *facts) {
@@ -22,12 +21,6 @@ void manager_init(Manager *m, DiagSink *sink, Facts *facts) {
 }
 
 void manager_release(Manager *m) { arena_release(&m->scratch); }
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool named(const PassNames *list, const char *name) {
   for (uint32_t i = 0; i < list->count; i++)
@@ -110,7 +103,7 @@ static PassRun *add_run(Manager *m, const PassRow *row, const Graph *g) {
   PassRun *run = facts_add_run(m->facts);
   *run = (PassRun){.row = row,
                    .stage = m->stage < STAGE_COUNT ? m->stage : row->stage,
-                   .method = intern_get(&g->ctx->names, g->name),
+                   .method = graph_name(g),
                    .nodes_before = g->live_nodes};
   run->nodes_after = g->live_nodes;
   const ManagerOptions *o = &m->options;
@@ -141,11 +134,11 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   }
   if (g->trace)
     g->trace->run = m->facts->run_count;
-  double begin = seconds_now();
+  uint64_t begin = clock_ns();
   pass_enter(&context, run->row->plugin);
   Status status = run->row->run(&context, g);
   pass_enter(&context, NULL);
-  run->seconds = seconds_now() - begin;
+  run->seconds = clock_seconds_since(begin);
   arena_reset(&m->scratch);
   if (progress)
     progress->pass = NULL;
@@ -205,6 +198,12 @@ Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
   }
   if (o->stop_after && strcmp(o->stop_after, row->name) == 0)
     m->stopped = true;
+  return STATUS_OK;
+}
+
+Status manager_run_named(Manager *m, Graph *g, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    TRY(manager_run_pass(m, g, pass_find(sv_from(names[i]))));
   return STATUS_OK;
 }
 

@@ -42,12 +42,6 @@ EtcStatus session_set_max_drop(Session *s, StrView value) {
                        "--max-drop does not take '" SV_FMT "'", SV_ARG(value));
 }
 
-static Status run_passes(Search *r, const char *const *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    TRY(manager_run_pass(&r->s->manager, r->g, pass_find(sv_from(names[i]))));
-  return STATUS_OK;
-}
-
 static int compare_own(const void *a, const void *b) {
   const Candidate *x = a, *y = b;
   int order = ORDER(x->own, y->own);
@@ -80,7 +74,7 @@ static Status try_kept(Search *r, uint32_t kept) {
   QuantOptions *q = &r->options->quantize;
   q->kept = r->list ? floats : NULL;
   q->kept_count = r->plain->node_count;
-  TRY(run_passes(r, passes, COUNT_OF(passes)));
+  TRY(manager_run_named(&r->s->manager, r->g, passes, COUNT_OF(passes)));
   find_pairs(r->plain, r->g, &r->arena, &c, &nodes);
   TRY(dataset_open(&set, r->g, options_samples(r->options), (DataShard){0, 1}, &s->sink));
   Status status = compare_run(&c, set, NULL, &s->sink);
@@ -101,8 +95,7 @@ static bool is_near(const Search *r) { return r->sqnr >= r->options->max_drop; }
 static Status refuse(const Search *r, double sqnr) {
   Diag *d = diag_begin(&r->s->sink, DIAG_QUANT_DROP, context_place(&r->s->ctx));
   if (isnan(r->sqnr))
-    diag_message(d, "no output of '" SV_FMT "' can be compared",
-                 SV_ARG(intern_get(&r->g->ctx->names, r->g->name)));
+    diag_message(d, "no output of '" SV_FMT "' can be compared", SV_ARG(graph_name(r->g)));
   else
     diag_message(d,
                  "the outputs have %.1f dB, and %.1f dB with %" PRIu32
@@ -211,7 +204,7 @@ static Status with_plain(Session *s, Method *m, Status run(Search *r)) {
   Search r = {.s = s, .method = m, .options = m->options, .g = g};
   m->options->quantize.kept = NULL;
   const Graph *original = graph_snapshot(g, &r.arena);
-  Status status = run_passes(&r, before, COUNT_OF(before));
+  Status status = manager_run_named(&s->manager, g, before, COUNT_OF(before));
   r.plain = graph_snapshot(g, &r.arena);
   if (status == STATUS_OK)
     status = run(&r);

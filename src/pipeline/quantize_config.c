@@ -2,6 +2,7 @@
 #include "pipeline/quantize_config.h"
 
 #include "backends/selection.h"
+#include "pipeline/settings.h"
 #include "pipeline/yaml_reader.h"
 #include "support/text.h"
 
@@ -26,9 +27,9 @@ static EtcStatus check_term(YamlReader *r, StrView term) {
       return ETC_OK;
     names[count++] = arena_strdup(&r->s->arena, selection_local_name(op_schema((OpId)op)->name));
   }
-  int nearest = text_nearest(term, names, count);
-  const char *hint = nearest < 0 ? "names of nodes begin with '@'"
-                                 : arena_printf(&r->s->arena, "did you mean '%s'?", names[nearest]);
+  const char *nearest = text_nearest(term, names, count);
+  const char *hint =
+      nearest ? session_did_you_mean(r->s, nearest) : "names of nodes begin with '@'";
   return yaml_wrong(r, hint, "there is no op '" SV_FMT "'", SV_ARG(term));
 }
 

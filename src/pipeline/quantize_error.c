@@ -16,12 +16,6 @@ typedef struct Measure {
   NodeId *nodes; /* by pair */
 } Measure;
 
-static Status run_passes(Measure *r, const char *const *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    TRY(manager_run_pass(&r->s->manager, r->g, pass_find(sv_from(names[i]))));
-  return STATUS_OK;
-}
-
 static Status compare(Measure *r, const char *data, QuantizeErrors *out) {
   PassProgress *progress = r->s->manager.options.progress;
   DataSet *set = NULL;
@@ -99,9 +93,9 @@ static void list_rows(const Measure *r, QuantizeErrors *out) {
 static Status measure(Measure *r, const char *data, QuantizeErrors *out) {
   static const char *const before[] = {"spell_linear", "equalize"};
   static const char *const after[] = {"annotate", "observe", "convert"};
-  TRY(run_passes(r, before, COUNT_OF(before)));
+  TRY(manager_run_named(&r->s->manager, r->g, before, COUNT_OF(before)));
   const Graph *plain = graph_snapshot(r->g, r->arena);
-  TRY(run_passes(r, after, COUNT_OF(after)));
+  TRY(manager_run_named(&r->s->manager, r->g, after, COUNT_OF(after)));
   find_pairs(plain, r->g, r->arena, &r->compare, &r->nodes);
   TRY(compare(r, data, out));
   list_rows(r, out);

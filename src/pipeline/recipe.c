@@ -337,12 +337,12 @@ static EtcStatus check_exists(Session *s, const Chain *chain) {
     return ETC_OK;
   for (const RecipeText *t = recipe_texts; t->name && count < MAX_KEYS; t++)
     names[count++] = t->name;
-  int nearest = text_nearest(sv_from(name), names, count);
+  const char *nearest = text_nearest(sv_from(name), names, count);
   DiagPlace before = s->setting.at;
   s->setting.at = chain->at ? chain->at->at : DIAG_NOWHERE;
   EtcStatus status = session_usage(s, "--recipe",
-                                   nearest < 0 ? "'etc recipe list' lists the recipes"
-                                               : session_did_you_mean(s, names[nearest]),
+                                   nearest ? session_did_you_mean(s, nearest)
+                                           : "'etc recipe list' lists the recipes",
                                    "there is no recipe '%s', and no file '%s'", name, chain->path);
   s->setting.at = before;
   return status;

@@ -41,8 +41,7 @@ void registry_init(Registry *r, Arena *arena, DiagSink *sink) {
     uint32_t count = r->number < NAMES_MAX ? r->number : NAMES_MAX;                                \
     for (uint32_t i = 0; i < count; i++)                                                           \
       names[i] = r->list[i]->name;                                                                 \
-    int nearest = text_nearest(name, names, count);                                                \
-    return nearest < 0 ? NULL : names[nearest];                                                    \
+    return text_nearest(name, names, count);                                                       \
   }
 
 DEFINE_FIND(pass, PassRow, passes, pass_count)

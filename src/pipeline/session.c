@@ -39,7 +39,7 @@ Status session_method(Session *s, StrView name, Method **out) {
   StrBuf list = {0};
   *out = NULL;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    StrView each = intern_get(&s->ctx.names, s->program.methods[i].graph->name);
+    StrView each = graph_name(s->program.methods[i].graph);
     if (name.size ? sv_eq(each, name) : s->program.method_count == 1)
       *out = &s->program.methods[i];
     strbuf_append(&list, i ? SV(", ") : SV(""));

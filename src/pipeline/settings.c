@@ -442,8 +442,7 @@ EtcStatus session_recipe_knows(Session *s, StrView name) {
   for (size_t i = 0; i < COUNT_OF(options); i++)
     if (find_key(sv_from(options[i].name)) >= 0)
       names[count++] = options[i].name;
-  int nearest = text_nearest(name, names, count);
-  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  const char *hint = session_did_you_mean(s, text_nearest(name, names, count));
   return session_usage(s, "", hint ? hint : "keys are options of 'etc lower', without the dashes",
                        "a recipe has no key '" SV_FMT "'", SV_ARG(name));
 }
@@ -481,9 +480,8 @@ EtcStatus session_set(Session *s, StrView name, StrView value) {
     return off ? ETC_OK : apply(s, setting, value);
   for (size_t i = 0; i < COUNT_OF(settings); i++)
     names[i] = settings[i].name;
-  int nearest = text_nearest(name, names, COUNT_OF(names));
   return session_usage(s, keep(s, name),
-                       session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]),
+                       session_did_you_mean(s, text_nearest(name, names, COUNT_OF(names))),
                        "there is no option '" SV_FMT "'", SV_ARG(name));
 }
 

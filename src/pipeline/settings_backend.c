@@ -19,8 +19,7 @@ static EtcStatus find_setting(Session *s, const Backend *backend, StrView key, u
     names[*row] = backend->settings[*row].name;
   }
   names[*row] = "whole";
-  int nearest = text_nearest(key, names, *row + 1);
-  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  const char *hint = session_did_you_mean(s, text_nearest(key, names, *row + 1));
   return session_usage(s, "--backend",
                        hint ? hint : "'etc backends' lists the settings of each backend",
                        "backend '%s' has no setting '" SV_FMT "'", backend->name, SV_ARG(key));

@@ -59,16 +59,16 @@ static void add_models(Session *s, Names *names) {
 }
 
 /* The flag without its axis. */
-static StrView value_name(StrView flag) {
+static StrView flag_stem(StrView flag) {
   size_t end = flag.size;
-  while (end > 0 && flag.data[end - 1] >= '0' && flag.data[end - 1] <= '9')
+  while (end > 0 && is_digit(flag.data[end - 1]))
     end--;
   bool axis = end > 1 && end < flag.size && flag.data[end - 1] == ':';
   return axis ? (StrView){flag.data, end - 1} : flag;
 }
 
 static bool is_named(const Names *names, StrView flag) {
-  StrView bare = value_name(flag);
+  StrView bare = flag_stem(flag);
   for (size_t i = 0; i < names->count; i++)
     if (sv_eq_str(flag, names->list[i]) || sv_eq_str(bare, names->list[i]))
       return true;
@@ -86,7 +86,7 @@ static Status check_bound(Session *s, const Names *names, const BoundOption *bou
                      : "--bound " SV_FMT "=%lld: no node has an output of this name",
                SV_ARG(flag), (long long)bound->flag.most);
   if (!named)
-    (void)diag_hint_nearest(d, value_name(flag), names->list, names->count);
+    (void)diag_hint_nearest(d, flag_stem(flag), names->list, names->count);
   return diag_end(d);
 }
 

@@ -35,7 +35,7 @@ static Status method_of(Session *s, const LoweredFile *file, const Graph **out) 
       continue;
     found = g;
     count++;
-    if (sv_eq_str(intern_get(&s->ctx.names, g->name), "forward"))
+    if (sv_eq_str(graph_name(g), "forward"))
       forward = g;
   }
   *out = count == 1 ? found : forward;

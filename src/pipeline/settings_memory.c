@@ -86,8 +86,7 @@ EtcStatus session_set_fold_limit(Session *s, StrView value) {
 static bool is_bank_name(StrView name) {
   for (size_t i = 0; i < name.size; i++) {
     char c = name.data[i];
-    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '_' || c == '-')))
+    if (!is_letter(c) && (i == 0 || !(is_word(c) || c == '-')))
       return false;
   }
   return name.size > 0 && name.size <= 64;

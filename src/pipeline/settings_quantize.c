@@ -34,8 +34,7 @@ EtcStatus session_set_quantize(Session *s, StrView value) {
   while (i < COUNT_OF(schemes) && !sv_eq_str(given ? name : value, schemes[i]))
     i++;
   if (i == COUNT_OF(schemes)) {
-    int nearest = text_nearest(value, schemes, COUNT_OF(schemes));
-    const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : schemes[nearest]);
+    const char *hint = session_did_you_mean(s, text_nearest(value, schemes, COUNT_OF(schemes)));
     return session_usage(
         s, "--quantize",
         hint ? hint : "there are int8, int8-dynamic, int8-weight-only and int4-weight-only",

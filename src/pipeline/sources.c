@@ -141,7 +141,7 @@ EtcStatus session_add_bytes(Session *s, const char *method, const char *name, co
   return ETC_OK;
 }
 
-StrView method_name(const Method *m) { return intern_get(&m->graph->ctx->names, m->graph->name); }
+StrView method_name(const Method *m) { return graph_name(m->graph); }
 
 static void add_method(Session *s, Source *source, Graph *g, MethodOptions *options) {
   Program *p = &s->program;
@@ -287,7 +287,7 @@ static Status unknown_stage(Session *s, const Source *source, const Graph *g) {
 
 /* What the graph was lowered with up to its stage, so that it goes on to the same program. */
 static Status take_options(Session *s, const Source *source, const Graph *g) {
-  const char *method = arena_strdup(&s->arena, intern_get(&s->ctx.names, g->name));
+  const char *method = arena_strdup(&s->arena, graph_name(g));
   SettingPlace before = s->setting;
   s->setting = (SettingPlace){.layer = session_layer(s, PRIORITY_FILE, method), .folder = ""};
   s->setting.at = DIAG_NOWHERE;
@@ -370,7 +370,7 @@ static Status import_pte(Session *s, Source *source) {
     const ConstantMethod *constant = source->pte.constants[i];
     Graph *g = source->pte.methods[i];
     if (!constant)
-      add_method(s, source, g, session_resolve(s, intern_get(&s->ctx.names, g->name)));
+      add_method(s, source, g, session_resolve(s, graph_name(g)));
     else if (session_add_constant(s, constant->name, constant->items, constant->count) != ETC_OK)
       return STATUS_INVALID;
   }
@@ -402,7 +402,7 @@ static Status check_method_names(Session *s) {
       if (same_name(s, i, k))
         return diag_report(&s->sink, DIAG_NAME_TWICE, diag_file(s->program.methods[i].source->path),
                            "two methods have the name '" SV_FMT "'",
-                           SV_ARG(intern_get(&s->ctx.names, s->program.methods[i].graph->name)));
+                           SV_ARG(graph_name(s->program.methods[i].graph)));
   return STATUS_OK;
 }
 

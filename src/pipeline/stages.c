@@ -57,8 +57,7 @@ const char *stage_nearest(StrView name) {
   const char *names[STAGE_COUNT];
   for (unsigned i = 0; i < STAGE_COUNT; i++)
     names[i] = stages[i].name;
-  int nearest = text_nearest(name, names, STAGE_COUNT);
-  return nearest < 0 ? NULL : names[nearest];
+  return text_nearest(name, names, STAGE_COUNT);
 }
 
 /* --- what every stage has --- */

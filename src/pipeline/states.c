@@ -45,14 +45,6 @@ typedef struct Pair {
   StrView in, out, file;
 } Pair;
 
-static StrView name_of(const Graph *g, ValueId v) {
-  return intern_get(&g->ctx->names, value_cget(g, v)->name);
-}
-
-static StrView output_name(const Graph *g, uint32_t i) {
-  return intern_get(&g->ctx->names, graph_output_name(g, i));
-}
-
 /* --- names --- */
 
 /* Does the pair name an input of g, and with it an output? */
@@ -60,7 +52,7 @@ static bool fits(Session *s, const Graph *g, Pair pair, bool *input_found) {
   bool found = false;
   for (uint32_t i = 0; i < g->input_count && !found; i++) {
     StrView stars;
-    if (!text_match(pair.in, name_of(g, g->inputs[i]), &stars))
+    if (!text_match(pair.in, value_name(g, g->inputs[i]), &stars))
       continue;
     *input_found = true;
     found = graph_find_output(g, text_fill(&s->arena, pair.out, stars)) >= 0;
@@ -133,7 +125,7 @@ static void hint_name(Session *s, Diag *d, StrView name, bool inputs) {
     uint32_t here = inputs ? g->input_count : graph_output_count(g);
     for (uint32_t i = 0; i < here; i++)
       names[count++] =
-          arena_strdup(&s->arena, inputs ? name_of(g, g->inputs[i]) : output_name(g, i));
+          arena_strdup(&s->arena, inputs ? value_name(g, g->inputs[i]) : graph_output_text(g, i));
   }
   diag_hint_names(d, name, names, count);
 }
@@ -171,9 +163,9 @@ static void append_type(const Graph *g, ValueId v, StrView name, StrBuf *out) {
 
 static Status mismatch(Binder *b, ValueId in, uint32_t output, const char *why, const char *hint) {
   StrBuf text = {0};
-  append_type(b->g, in, name_of(b->g, in), &text);
+  append_type(b->g, in, value_name(b->g, in), &text);
   strbuf_append(&text, SV(" and its output "));
-  append_type(b->g, graph_output(b->g, output), output_name(b->g, output), &text);
+  append_type(b->g, graph_output(b->g, output), graph_output_text(b->g, output), &text);
   Diag *d = diag_begin(&b->s->sink, DIAG_STATE_MISMATCH, context_place(b->g->ctx));
   diag_message(d, "state %s: %s", strbuf_cstr(&text), why);
   if (hint)
@@ -242,7 +234,7 @@ static Status read_initial(Binder *b, Pair pair, ValueId in, int axis, NpyArray 
   if (same)
     return STATUS_OK;
   StrBuf text = {0};
-  append_type(g, in, name_of(g, in), &text);
+  append_type(g, in, value_name(g, in), &text);
   DiagPlace place = DIAG_NOWHERE;
   place.file = sv_from(path);
   Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, place);
@@ -373,7 +365,7 @@ static Status bind_option(Binder *b, const TextOption *option) {
   for (uint32_t i = 0; i < b->g->input_count;) {
     StrView stars;
     Pair pair = search.found;
-    bool match = text_match(pair.in, name_of(b->g, b->g->inputs[i]), &stars);
+    bool match = text_match(pair.in, value_name(b->g, b->g->inputs[i]), &stars);
     int output = match ? graph_find_output(b->g, text_fill(&b->s->arena, pair.out, stars)) : -1;
     pair.file = text_fill(&b->s->arena, pair.file, stars);
     if (pair.file.size)

@@ -53,7 +53,7 @@ typedef struct SharedStates {
 } SharedStates;
 
 static StrView state_name(const Graph *g, uint32_t state) {
-  return intern_get(&g->ctx->names, value_cget(g, g->states[state].value)->name);
+  return value_name(g, g->states[state].value);
 }
 
 static bool is_shared(const Session *s, StrView name) {
@@ -114,8 +114,7 @@ static Status share_state(Session *s, const Method *m, uint32_t state, SharedSta
   return diag_report(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE,
                      "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
                      "': it has other %s in the second",
-                     SV_ARG(intern_get(&s->ctx.names, known->g->name)), SV_ARG(method_name(m)),
-                     SV_ARG(name), what);
+                     SV_ARG(graph_name(known->g)), SV_ARG(method_name(m)), SV_ARG(name), what);
 }
 
 /* Each pattern must name a state of two methods. */

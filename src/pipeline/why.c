@@ -43,7 +43,7 @@ const char *why_loc_name(const Graph *g, LocId id, Arena *arena) {
 }
 
 const char *why_value_name(const Why *w, ValueId v, Arena *arena) {
-  StrView name = intern_get(&w->s->ctx.names, value_cget(w->g, v)->name);
+  StrView name = value_name(w->g, v);
   NodeId n = value_def(w->g, v);
   if (name.size)
     return arena_printf(arena, "'" SV_FMT "'", SV_ARG(name));

@@ -81,11 +81,6 @@ static void index_facts(WhyProgram *p, const Facts *f, const Graph *g, Arena *ar
   }
 }
 
-/* Where the bytes come from. */
-static const uint8_t *bytes_of(const Constant *c) {
-  return c->transform ? c->transform->source.data : c->data;
-}
-
 /* Constants that are in use, by their bytes. */
 static void index_constants(WhyProgram *p, const Graph *g, Arena *arena) {
   p->constants = ARENA_NEW(arena, KeyMap);
@@ -95,7 +90,7 @@ static void index_constants(WhyProgram *p, const Graph *g, Arena *arena) {
     uint32_t *slot;
     if (!value_is_const(g, v) || !g->values[v].use_count)
       continue;
-    const uint8_t *bytes = bytes_of(value_lazy_constant(g, v));
+    const uint8_t *bytes = constant_source(value_lazy_constant(g, v))->data;
     p->next_of_bytes[v] = keymap_get(p->constants, &bytes, sizeof bytes, &slot);
     *slot = v;
   }
@@ -205,10 +200,10 @@ static void end_constant(Ender *e, ValueId v) {
 /* Constants of the program that are the bytes of a constant of the model, in another order or as
  * codes perhaps. */
 static void end_bytes(Ender *e, ValueId v) {
-  const Constant *c = value_lazy_constant(e->w->g, v);
-  const uint8_t *bytes = bytes_of(c);
+  const Constant *source = constant_source(value_lazy_constant(e->w->g, v));
+  const uint8_t *bytes = source->data;
   uint32_t *slot;
-  if (!bytes || !(c->transform ? c->transform->source.size : c->size))
+  if (!bytes || !source->size)
     return;
   for (ValueId other = keymap_get(e->p->constants, &bytes, sizeof bytes, &slot); other;
        other = e->p->next_of_bytes[other])

@@ -146,34 +146,29 @@ static Status read_file(BundleReader *r) {
   return STATUS_OK;
 }
 
-static Status finish_open(BundleFile *b) {
+/* mapped: of mapping the file, which a failure leaves without bytes. */
+static Status finish_open(BundleFile *b, Status mapped) {
   BundleReader r = {.b = b};
-  Status status = read_file(&r);
+  Status status = mapped == STATUS_OK ? read_file(&r) : mapped;
   if (status != STATUS_OK)
     bundle_close(b);
   return status;
 }
 
 Status bundle_open(BundleFile *b, DiagSink *sink, const char *path) {
-  *b = (BundleFile){.file = {.fd = -1}, .sink = sink};
-  Status status = file_map(&b->file, &b->arena, sink, path);
-  if (status == STATUS_OK)
-    return finish_open(b);
-  arena_release(&b->arena);
-  return status;
+  *b = (BundleFile){.sink = sink};
+  return finish_open(b, file_map(&b->file, &b->arena, sink, path));
 }
 
 Status bundle_open_bytes(BundleFile *b, DiagSink *sink, const char *name, const uint8_t *data,
                          uint64_t size) {
   *b = (BundleFile){.sink = sink};
-  b->file = (MappedFile){
-      .data = data, .size = size, .fd = -1, .path = arena_strdup(&b->arena, sv_from(name))};
-  return finish_open(b);
+  file_of_bytes(&b->file, &b->arena, name, data, size);
+  return finish_open(b, STATUS_OK);
 }
 
 void bundle_close(BundleFile *b) {
-  if (b->file.fd >= 0)
-    file_unmap(&b->file);
+  file_unmap(&b->file);
   arena_release(&b->arena);
   *b = (BundleFile){.file = {.fd = -1}};
 }

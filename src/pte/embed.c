@@ -2,6 +2,7 @@
 #include "pte/embed.h"
 
 #include "pte/schema.h"
+#include "support/text.h"
 
 enum { BYTES_A_LINE = 32, BYTES_IN_MEMORY = 1 << 20 };
 
@@ -133,15 +134,9 @@ static const char *const keywords[] = {"_Alignas",
                                        "xor",
                                        "xor_eq"};
 
-static bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool embed_is_identifier(StrView text) {
   for (size_t i = 0; i < text.size; i++)
-    if (!is_letter(text.data[i]) && !(i && is_digit(text.data[i])))
+    if (!is_word(text.data[i]) || (i == 0 && is_digit(text.data[i])))
       return false;
   for (size_t i = 0; i < COUNT_OF(keywords); i++)
     if (sv_eq_str(text, keywords[i]))
@@ -157,7 +152,7 @@ char *embed_symbol(Arena *arena, StrView path) {
   bool prefix = name.size == 0 || is_digit(name.data[0]);
   char *symbol = arena_printf(arena, "%s" SV_FMT, prefix ? "_" : "", SV_ARG(name));
   for (char *c = symbol; *c; c++)
-    if (!is_letter(*c) && !is_digit(*c))
+    if (!is_word(*c))
       *c = '_';
   return symbol;
 }

@@ -11,6 +11,7 @@
 #include "pte/inspect_internal.h"
 #include "pte/runtime_memory.h"
 #include "support/keymap.h"
+#include "support/text.h"
 
 enum { PIECE = 1 << 16, MAX_METHOD_NAME = 200 /* a part of many macros */ };
 
@@ -33,13 +34,8 @@ static void write_pieces(HeaderWriter *w, size_t least) {
 /* Letters and digits in capitals, "_" for all else. */
 static char *macro_name(Arena *arena, StrView text) {
   char *name = arena_strdup(arena, text);
-  for (size_t i = 0; i < text.size; i++) {
-    char c = name[i];
-    if (c >= 'a' && c <= 'z')
-      name[i] = (char)(c - 'a' + 'A');
-    else if (!(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9'))
-      name[i] = '_';
-  }
+  for (size_t i = 0; i < text.size; i++)
+    name[i] = is_word(name[i]) ? to_upper(name[i]) : '_';
   return name;
 }
 

@@ -2,6 +2,7 @@
 #include "pte/flatbuffer.h"
 
 #include "support/arena.h"
+#include "support/number.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are written in host order");
 
@@ -146,10 +147,7 @@ void fb_field_u64(FlatBuilder *b, uint16_t id, uint64_t value, uint64_t fallback
     field(b, id, 8, false, value);
 }
 void fb_field_f64(FlatBuilder *b, uint16_t id, double value, double fallback) {
-  uint64_t bits, fallback_bits;
-  memcpy(&bits, &value, 8);
-  memcpy(&fallback_bits, &fallback, 8);
-  fb_field_u64(b, id, bits, fallback_bits);
+  fb_field_u64(b, id, double_bits(value), double_bits(fallback));
 }
 void fb_field_ref(FlatBuilder *b, uint16_t id, FbRef target) {
   if (target)

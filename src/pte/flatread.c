@@ -1,5 +1,6 @@
 /* See flatread.h. The layout rules are those of flatbuffers.dev, "FlatBuffers internals". */
 #include "pte/flatread.h"
+#include "support/number.h"
 
 #define TOO_MANY_TABLES "it has more than 1,000,000 tables, the runtime's limit"
 
@@ -27,22 +28,6 @@ static bool inside(FbReader *r, uint64_t at, uint64_t size, uint32_t alignment, 
   return true;
 }
 
-static uint16_t load_u16(const FbReader *r, uint32_t at) {
-  uint16_t v;
-  memcpy(&v, r->data + at, 2);
-  return v;
-}
-static uint32_t load_u32(const FbReader *r, uint32_t at) {
-  uint32_t v;
-  memcpy(&v, r->data + at, 4);
-  return v;
-}
-static uint64_t load_u64(const FbReader *r, uint32_t at) {
-  uint64_t v;
-  memcpy(&v, r->data + at, 8);
-  return v;
-}
-
 /* The table at an offset, its vtable checked. */
 static FbTable enter(FbReader *r, uint64_t at) {
   FbTable none = {.r = r};
@@ -52,15 +37,15 @@ static FbTable enter(FbReader *r, uint64_t at) {
     fault(r, at, TOO_MANY_TABLES);
     return none;
   }
-  int64_t vtable = (int64_t)at - (int32_t)load_u32(r, (uint32_t)at);
+  int64_t vtable = (int64_t)at - (int32_t)load_u32(r->data + (uint32_t)at);
   if (vtable < 0 ||
       !inside(r, (uint64_t)vtable, 4, 2, "a vtable lies outside of the file or is not aligned")) {
     fault(r, at, "a vtable lies outside of the file");
     return none;
   }
   FbTable t = {.r = r, .at = (uint32_t)at, .vtable = (uint32_t)vtable};
-  t.vtable_size = load_u16(r, t.vtable);
-  t.size = load_u16(r, t.vtable + 2);
+  t.vtable_size = load_u16(r->data + t.vtable);
+  t.size = load_u16(r->data + t.vtable + 2);
   if (t.vtable_size < 4 || t.vtable_size % 2 != 0 ||
       !inside(r, t.vtable, t.vtable_size, 2, "a vtable is cut off") || t.size < 4 ||
       !inside(r, t.at, t.size, 4, "a table is cut off")) {
@@ -73,7 +58,7 @@ static FbTable enter(FbReader *r, uint64_t at) {
 FbTable fb_root(FbReader *r) {
   if (!inside(r, 0, 8, 1, "it is shorter than a FlatBuffer"))
     return (FbTable){.r = r};
-  return enter(r, load_u32(r, 0));
+  return enter(r, load_u32(r->data + 0));
 }
 
 /* Place of a field of size bytes, 0 when absent. */
@@ -83,7 +68,7 @@ static uint32_t locate(FbTable t, uint16_t id, uint32_t size) {
   uint32_t entry = 4 + 2 * (uint32_t)id;
   if (entry + 2 > t.vtable_size)
     return 0;
-  uint16_t offset = load_u16(t.r, t.vtable + entry);
+  uint16_t offset = load_u16(t.r->data + t.vtable + entry);
   if (offset == 0)
     return 0;
   if (offset < 4 || offset + size > t.size || (t.at + offset) % size != 0) {
@@ -99,18 +84,18 @@ uint8_t fb_u8(FbTable t, uint16_t id, uint8_t fallback) {
 }
 uint16_t fb_u16(FbTable t, uint16_t id, uint16_t fallback) {
   uint32_t at = locate(t, id, 2);
-  return at ? load_u16(t.r, at) : fallback;
+  return at ? load_u16(t.r->data + at) : fallback;
 }
 uint32_t fb_u32(FbTable t, uint16_t id, uint32_t fallback) {
   uint32_t at = locate(t, id, 4);
-  return at ? load_u32(t.r, at) : fallback;
+  return at ? load_u32(t.r->data + at) : fallback;
 }
 int32_t fb_i32(FbTable t, uint16_t id, int32_t fallback) {
   return (int32_t)fb_u32(t, id, (uint32_t)fallback);
 }
 uint64_t fb_u64(FbTable t, uint16_t id, uint64_t fallback) {
   uint32_t at = locate(t, id, 8);
-  return at ? load_u64(t.r, at) : fallback;
+  return at ? load_u64(t.r->data + at) : fallback;
 }
 float fb_f32(FbTable t, uint16_t id, float fallback) {
   uint32_t at = locate(t, id, 4);
@@ -123,15 +108,12 @@ double fb_f64(FbTable t, uint16_t id, double fallback) {
   uint32_t at = locate(t, id, 8);
   if (!at)
     return fallback;
-  uint64_t bits = load_u64(t.r, at);
-  double value;
-  memcpy(&value, &bits, 8);
-  return value;
+  return double_of_bits(load_u64(t.r->data + at));
 }
 
 /* What a reference at `at` points to: a position in the file, 0 on a fault. */
 static uint64_t follow(FbReader *r, uint32_t at) {
-  uint32_t offset = load_u32(r, at);
+  uint32_t offset = load_u32(r->data + at);
   if (offset == 0 || offset > INT32_MAX) {
     fault(r, at, "a reference points nowhere");
     return 0;
@@ -151,7 +133,7 @@ FbVector fb_vector(FbTable t, uint16_t id, uint32_t element_size) {
   uint64_t target = at ? follow(t.r, at) : 0;
   if (!target || !inside(t.r, target, 4, 4, "a vector lies outside of the file or is not aligned"))
     return none;
-  uint32_t count = load_u32(t.r, (uint32_t)target);
+  uint32_t count = load_u32(t.r->data + (uint32_t)target);
   if (!inside(t.r, target + 4, (uint64_t)count * element_size, count ? element_size : 1,
               "a vector is cut off or not aligned"))
     return none;
@@ -185,8 +167,8 @@ static uint32_t item(FbVector v, uint32_t i, uint32_t size) {
   return v.at + i * size;
 }
 uint8_t fb_item_u8(FbVector v, uint32_t i) { return v.r->data[item(v, i, 1)]; }
-int32_t fb_item_i32(FbVector v, uint32_t i) { return (int32_t)load_u32(v.r, item(v, i, 4)); }
-uint64_t fb_item_u64(FbVector v, uint32_t i) { return load_u64(v.r, item(v, i, 8)); }
+int32_t fb_item_i32(FbVector v, uint32_t i) { return (int32_t)load_u32(v.r->data + item(v, i, 4)); }
+uint64_t fb_item_u64(FbVector v, uint32_t i) { return load_u64(v.r->data + item(v, i, 8)); }
 FbTable fb_item_table(FbVector v, uint32_t i) {
   uint32_t at = item(v, i, 4);
   uint64_t target = follow(v.r, at);

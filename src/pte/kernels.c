@@ -1,7 +1,6 @@
 /* See kernels.h. */
 #include "pte/kernels.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "pte/inspect_internal.h"
@@ -142,8 +141,7 @@ static void sort_all(KernelList *l) {
 static bool is_plain(StrView text) {
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
-    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-        !strchr("_.:", c))
+    if (!is_word(c) && !strchr(".:", c))
       return false;
   }
   return text.size > 0;
@@ -159,7 +157,7 @@ static void yaml_text(StrBuf *out, StrView text) {
 
 /* Names with "::" mean nothing else in YAML, unless they could be numbers: 12:30 is 750. */
 static void yaml_name(StrBuf *out, StrView name) {
-  if (is_plain(name) && isalpha((unsigned char)name.data[0]) && name.data[name.size - 1] != ':' &&
+  if (is_plain(name) && is_letter(name.data[0]) && name.data[name.size - 1] != ':' &&
       memchr(name.data, ':', name.size))
     strbuf_append(out, name);
   else

@@ -221,8 +221,7 @@ static FbRef write_plan(PlanWriter *p) {
   FbRef operators = fb_vector_refs(p->b, p->operators, p->operator_count);
   FbRef delegates = fb_vector_refs(p->b, p->delegates, p->delegate_count);
   FbRef arenas = write_arena_sizes(p);
-  FbRef name = fb_string(p->b, intern_get(&p->g->ctx->names, p->g->name)),
-        container = write_container(p);
+  FbRef name = fb_string(p->b, graph_name(p->g)), container = write_container(p);
   fb_table_begin(p->b);
   fb_field_ref(p->b, PLAN_NAME, name);
   fb_field_ref(p->b, PLAN_CONTAINER_META_TYPE, container);

@@ -4,6 +4,7 @@
 #include "pte/bundle.h"
 #include "pte/program_internal.h"
 #include "support/keymap.h"
+#include "support/number.h"
 
 enum { MAX_LIST_USES = 1 << 28 };
 
@@ -43,12 +44,6 @@ int32_t *decode_indices(Decoder *d, FbVector v, int32_t lowest, uint32_t limit, 
     }
   }
   return items;
-}
-
-static uint64_t load_u64(const uint8_t *at) {
-  uint64_t v;
-  memcpy(&v, at, 8);
-  return v;
 }
 
 static Status file_error(PteProgram *p, DiagCode code, const char *what, uint64_t a, uint64_t b) {
@@ -242,8 +237,9 @@ static Status decode_program(PteProgram *p) {
   return d.status;
 }
 
-static Status finish_open(PteProgram *p) {
-  Status status = decode_program(p);
+/* mapped: of mapping the file, which a failure leaves without bytes. */
+static Status finish_open(PteProgram *p, Status mapped) {
+  Status status = mapped == STATUS_OK ? decode_program(p) : mapped;
   if (status != STATUS_OK)
     pte_program_close(p);
   return status;
@@ -258,25 +254,18 @@ uint32_t pte_find_method(const PteProgram *p, StrView name) {
 
 Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path) {
   *p = (PteProgram){.sink = sink};
-  Status status = file_map(&p->file, &p->arena, sink, path);
-  if (status != STATUS_OK) {
-    arena_release(&p->arena);
-    return status;
-  }
-  return finish_open(p);
+  return finish_open(p, file_map(&p->file, &p->arena, sink, path));
 }
 
 Status pte_program_open_bytes(PteProgram *p, DiagSink *sink, const char *name, const uint8_t *data,
                               uint64_t size) {
   *p = (PteProgram){.sink = sink};
-  p->file = (MappedFile){
-      .data = data, .size = size, .fd = -1, .path = arena_strdup(&p->arena, sv_from(name))};
-  return finish_open(p);
+  file_of_bytes(&p->file, &p->arena, name, data, size);
+  return finish_open(p, STATUS_OK);
 }
 
 void pte_program_close(PteProgram *p) {
-  if (p->file.fd >= 0)
-    file_unmap(&p->file);
+  file_unmap(&p->file);
   arena_release(&p->arena);
   *p = (PteProgram){.file = {.fd = -1}};
 }

@@ -1,5 +1,6 @@
 /* See program.h. The values of a method. */
 #include "pte/program_internal.h"
+#include "support/number.h"
 
 static void value_error(Decoder *d, uint32_t index, DiagCode code, const char *what) {
   decode_error(d, code, "value %u %s", index, what);
@@ -142,9 +143,8 @@ static void decode_plain_list(Decoder *d, FbTable t, PteValue *value) {
   double *f = ARENA_ARRAY(&d->p->arena, double, floats ? v.count : 0);
   uint8_t *b = ARENA_ARRAY(&d->p->arena, uint8_t, floats ? 0 : v.count);
   for (uint32_t i = 0; i < v.count; i++) {
-    uint64_t bits = floats ? fb_item_u64(v, i) : 0;
     if (floats)
-      memcpy(&f[i], &bits, sizeof bits);
+      f[i] = double_of_bits(fb_item_u64(v, i));
     else
       b[i] = fb_item_u8(v, i) != 0;
   }

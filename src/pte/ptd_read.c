@@ -3,6 +3,7 @@
 #include "pte/program.h"
 #include "pte/ptd.h"
 #include "pte/schema.h"
+#include "support/number.h"
 
 typedef struct PtdReader {
   PtdFile *p;
@@ -23,12 +24,6 @@ static Status ptd_error(const PtdReader *r, const char *format, ...) {
   const char *text = arena_vprintf(&r->p->arena, format, args);
   va_end(args);
   return diag_report(r->sink, DIAG_PTD, place, "%s", text);
-}
-
-static uint64_t load_u64(const uint8_t *at) {
-  uint64_t v;
-  memcpy(&v, at, 8);
-  return v;
 }
 
 static bool ptd_is(const uint8_t *data, uint64_t size) {
@@ -125,23 +120,19 @@ static Status read_file(PtdReader *r) {
 }
 
 Status ptd_open(PtdFile *p, DiagSink *sink, uint64_t seed, const char *path) {
-  *p = (PtdFile){.file = {.fd = -1}};
+  *p = (PtdFile){0};
   p->keys = keymap_make(&p->arena, seed);
   Status status = file_map(&p->file, &p->arena, sink, path);
-  if (status != STATUS_OK) {
-    arena_release(&p->arena);
-    return status;
-  }
   PtdReader r = {.p = p, .sink = sink};
-  status = read_file(&r);
+  if (status == STATUS_OK)
+    status = read_file(&r);
   if (status != STATUS_OK)
     ptd_close(p);
   return status;
 }
 
 void ptd_close(PtdFile *p) {
-  if (p->file.fd >= 0)
-    file_unmap(&p->file);
+  file_unmap(&p->file);
   arena_release(&p->arena);
   *p = (PtdFile){.file = {.fd = -1}};
 }

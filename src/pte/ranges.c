@@ -1,5 +1,6 @@
 /* See ranges.h. */
 #include "pte/ranges.h"
+#include "support/text.h"
 
 #define PREFIX "etc:"
 
@@ -42,9 +43,7 @@ static bool take(StrView *text, const char *wanted) {
 static bool take_number(StrView *text, int64_t *number) {
   size_t digits = 0;
   *number = 0;
-  for (;
-       digits < text->size && digits < 10 && text->data[digits] >= '0' && text->data[digits] <= '9';
-       digits++)
+  for (; digits < text->size && digits < 10 && is_digit(text->data[digits]); digits++)
     *number = *number * 10 + (text->data[digits] - '0');
   text->data += digits;
   text->size -= digits;

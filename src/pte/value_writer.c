@@ -2,6 +2,7 @@
  * runtime/executor/method.cpp and the boxed kernels; the wrong kind aborts the process that runs
  * the program. */
 #include "pte/value_writer.h"
+#include "support/number.h"
 
 void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, ConstantPool *initial,
                        Graph *g, Arena *scratch) {
@@ -181,9 +182,7 @@ static int32_t known_number(ValueWriter *w, PteKind kind, uint64_t bits) {
 static int32_t known_null(ValueWriter *w) { return known_number(w, PTE_NULL, 0); }
 
 static int32_t known_double(ValueWriter *w, double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return known_number(w, PTE_DOUBLE, bits);
+  return known_number(w, PTE_DOUBLE, double_bits(value));
 }
 
 static int32_t write_string(ValueWriter *w, StrView text) {

@@ -14,7 +14,7 @@ static void fault(void *user, ValueId v, const char *message) {
   NodeId n = value_def(g, v);
   DiagPlace place = n ? node_place(g, n) : context_place(g->ctx);
   Status status = diag_report(g->ctx->sink, DIAG_PTE_PLAN, place, "method '" SV_FMT "': %s",
-                              SV_ARG(intern_get(&g->ctx->names, g->name)), message);
+                              SV_ARG(graph_name(g)), message);
   if (f->status == STATUS_OK)
     f->status = status;
 }

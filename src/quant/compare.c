@@ -1,40 +1,28 @@
-/* See compare.h. Threads take samples one after the other; each runs the graph in floats and keeps
- * the values that are compared, then the quantized graph, then that once more, with all values that
- * were quantized set to those in floats. Sums of a sample are added in the order of the samples. */
+/* See compare.h. A thread runs the graph in floats and keeps the values that are compared, then the
+ * quantized graph, then that once more, with all values that were quantized set to those in floats.
+ * Sums of a sample are added in the order of the samples. */
 #include "quant/compare.h"
 
 #include <math.h>
-#include <pthread.h>
 
 #include "interp/interp.h"
-#include "support/parallel.h"
 
 typedef struct Comparison {
   Compare *c;
-  DataSet *set;
-  DiagSink *sink;
-  ObserveProgress *progress;
-  uint32_t *kept; /* by value of the plain graph: 1 + its place in Worker.kept */
+  uint32_t *kept; /* by value of the plain graph: 1 + its place in Sample.kept */
   uint32_t kept_count;
   uint32_t *first, *next; /* by value of the quantized graph: 1 + its first pair; by pair */
   ValueId *forced;        /* by value of the quantized graph: the value in floats */
-  pthread_mutex_t lock;
-  pthread_cond_t added;
-  uint64_t samples, done; /* taken, and added to the sums */
-  bool failed, data_failed;
-  struct Worker *workers;
 } Comparison;
 
-typedef struct Worker {
-  Comparison *o;
-  DiagSink sink; /* drops its text: a failed sample runs again to report */
-  Arena arena;   /* of one sample */
-  Tensor *inputs, *kept;
-  CompareSums *all, *own; /* of one sample, by pair */
+/* Of the sample that a thread runs. */
+typedef struct Sample {
+  const Comparison *o;
+  Arena *arena;
+  Tensor *kept;
+  CompareSums *all, *own; /* by pair */
   bool forcing;
-  uint64_t sample;
-  Status status;
-} Worker;
+} Sample;
 
 /* --- sums --- */
 
@@ -91,132 +79,63 @@ double compare_cosine(const CompareSums *sums) {
 /* --- one sample --- */
 
 static void keep(void *user, ValueId v, Tensor *tensor) {
-  Worker *w = user;
-  uint32_t place = w->o->kept[v];
+  Sample *s = user;
+  uint32_t place = s->o->kept[v];
   if (!place)
     return;
-  Tensor *to = &w->kept[place - 1];
+  Tensor *to = &s->kept[place - 1];
   uint64_t size = tensor_bytes(tensor);
   *to = *tensor;
-  to->data = arena_alloc(&w->arena, (size_t)size + 1);
+  to->data = arena_alloc(s->arena, (size_t)size + 1);
   to->capacity = size;
   if (size)
     memcpy(to->data, tensor->data, (size_t)size);
 }
 
 static void compare(void *user, ValueId v, Tensor *tensor) {
-  Worker *w = user;
-  const Comparison *o = w->o;
-  CompareSums *sums = w->forcing ? w->own : w->all;
+  Sample *s = user;
+  const Comparison *o = s->o;
+  CompareSums *sums = s->forcing ? s->own : s->all;
   for (uint32_t i = o->first[v]; i; i = o->next[i - 1]) {
     const ComparePair *pair = &o->c->pairs[i - 1];
-    if (!w->forcing || !pair->output)
-      add_tensor(&sums[i - 1], &w->kept[o->kept[pair->plain] - 1], tensor);
+    if (!s->forcing || !pair->output)
+      add_tensor(&sums[i - 1], &s->kept[o->kept[pair->plain] - 1], tensor);
   }
-  if (!w->forcing || !o->forced[v])
+  if (!s->forcing || !o->forced[v])
     return;
-  const Tensor *from = &w->kept[o->kept[o->forced[v]] - 1];
+  const Tensor *from = &s->kept[o->kept[o->forced[v]] - 1];
   if (from->data && from->dtype == tensor->dtype && same_shape(from, tensor) && from->capacity)
     memcpy(tensor->data, from->data, (size_t)from->capacity);
 }
 
-static Status run_sample(Worker *w, DiagSink *sink) {
-  const Compare *c = w->o->c;
-  uint32_t count = c->plain->input_count;
-  w->kept = ARENA_ARRAY(&w->arena, Tensor, w->o->kept_count + 1);
-  w->all = ARENA_ARRAY(&w->arena, CompareSums, c->pair_count + 1);
-  w->own = ARENA_ARRAY(&w->arena, CompareSums, c->pair_count + 1);
-  w->forcing = false;
-  TRY(interp_watch(c->plain, w->inputs, count, sink, keep, w));
-  TRY(interp_watch(c->quantized, w->inputs, count, sink, compare, w));
-  w->forcing = true;
-  return interp_watch(c->quantized, w->inputs, count, sink, compare, w);
+static Status run_sample(SampleWorker *worker, DiagSink *sink, bool again) {
+  (void)again;
+  const Comparison *o = worker->loop->user;
+  const Compare *c = o->c;
+  Arena *arena = &worker->arena;
+  uint32_t count = worker->loop->input_count;
+  Sample *s = worker->own;
+  *s = (Sample){.o = o,
+                .arena = arena,
+                .kept = ARENA_ARRAY(arena, Tensor, o->kept_count + 1),
+                .all = ARENA_ARRAY(arena, CompareSums, c->pair_count + 1),
+                .own = ARENA_ARRAY(arena, CompareSums, c->pair_count + 1)};
+  TRY(interp_watch(c->plain, worker->inputs, count, sink, keep, s));
+  TRY(interp_watch(c->quantized, worker->inputs, count, sink, compare, s));
+  s->forcing = true;
+  return interp_watch(c->quantized, worker->inputs, count, sink, compare, s);
 }
 
-/* --- samples --- */
-
-/* False when there is none left, or something failed. */
-static bool take_sample(Worker *w) {
-  Comparison *o = w->o;
-  bool more = false;
-  arena_reset(&w->arena);
-  memory_lock(&o->lock);
-  w->inputs = ARENA_ARRAY(&w->arena, Tensor, o->c->plain->input_count + 1);
-  if (!o->failed && dataset_next(o->set, &w->arena, w->inputs, &more) != STATUS_OK) {
-    o->data_failed = o->failed = true;
-    more = false;
-    pthread_cond_broadcast(&o->added);
-  }
-  w->sample = o->samples;
-  o->samples += more;
-  memory_unlock(&o->lock);
-  return more;
-}
-
-/* Waits until the samples before were added, then adds this one. */
-static void finish_sample(Worker *w) {
-  Comparison *o = w->o;
-  pthread_mutex_lock(&o->lock);
-  if (w->status != STATUS_OK)
-    o->failed = true;
-  while (!o->failed && o->done < w->sample)
-    pthread_cond_wait(&o->added, &o->lock);
-  for (uint32_t i = 0; i < o->c->pair_count && !o->failed; i++) {
-    add_sums(&o->c->pairs[i].all, &w->all[i]);
-    add_sums(&o->c->pairs[i].own, &w->own[i]);
-  }
-  o->done++;
-  if (o->progress)
-    o->progress->done++;
-  pthread_cond_broadcast(&o->added);
-  pthread_mutex_unlock(&o->lock);
-}
-
-static void run_samples(void *user) {
-  Worker *w = user;
-  diag_sink_init_silent(&w->sink);
-  while (w->status == STATUS_OK && take_sample(w)) {
-    w->status = run_sample(w, &w->sink);
-    finish_sample(w);
-  }
-  diag_sink_release(&w->sink);
-}
-
-/* Without memory for a sample, those behind it do not wait for it. */
-static void give_up(Comparison *o) {
-  pthread_mutex_lock(&o->lock);
-  o->failed = true;
-  pthread_cond_broadcast(&o->added);
-  pthread_mutex_unlock(&o->lock);
-}
-
-static void work(void *user, size_t begin, size_t end) {
-  Comparison *o = user;
-  for (size_t i = begin; i < end; i++) {
-    o->workers[i].o = o;
-    size_t failed = memory_try(run_samples, &o->workers[i]);
-    if (failed) {
-      give_up(o);
-      memory_fail(failed);
-    }
+static void add_sample(SampleWorker *worker) {
+  const Sample *s = worker->own;
+  const Compare *c = s->o->c;
+  for (uint32_t i = 0; i < c->pair_count; i++) {
+    add_sums(&c->pairs[i].all, &s->all[i]);
+    add_sums(&c->pairs[i].own, &s->own[i]);
   }
 }
 
-/* The first sample that failed runs once more, for its messages. */
-static Status report_failure(Comparison *o, unsigned workers) {
-  Worker *first = NULL;
-  for (unsigned i = 0; i < workers; i++)
-    if (o->workers[i].status != STATUS_OK && (!first || o->workers[i].sample < first->sample))
-      first = &o->workers[i];
-  if (!first)
-    return o->data_failed ? STATUS_INVALID : STATUS_OK;
-  if (o->data_failed)
-    return first->status;
-  Status again = run_sample(first, o->sink);
-  if (again != STATUS_OK)
-    dataset_refused(o->set, first->sample);
-  return again == STATUS_OK ? first->status : again;
-}
+/* --- all samples --- */
 
 static void keep_value(Comparison *o, ValueId v) {
   if (!o->kept[v])
@@ -244,25 +163,16 @@ static void make_tables(Comparison *o, Arena *arena) {
   }
 }
 
-Status compare_run(Compare *c, DataSet *set, ObserveProgress *progress, DiagSink *sink) {
+Status compare_run(Compare *c, DataSet *set, SampleProgress *progress, DiagSink *sink) {
   Arena arena = {0};
-  Comparison o = {.c = c, .set = set, .sink = sink, .progress = progress};
-  uint64_t samples = dataset_count(set);
-  unsigned workers = parallel_threads();
-  if (workers > samples)
-    workers = samples ? (unsigned)samples : 1;
-  o.workers = ARENA_ARRAY(&arena, Worker, workers);
+  Comparison o = {.c = c};
+  const SampleLoop loop = {.input_count = c->plain->input_count,
+                           .own_size = sizeof(Sample),
+                           .user = &o,
+                           .run = run_sample,
+                           .add = add_sample};
   make_tables(&o, &arena);
-  pthread_mutex_init(&o.lock, NULL);
-  pthread_cond_init(&o.added, NULL);
-  if (progress)
-    progress->total = samples;
-  parallel_for(workers, 1, work, &o);
-  Status status = report_failure(&o, workers);
-  for (unsigned i = 0; i < workers; i++)
-    arena_release(&o.workers[i].arena);
-  pthread_cond_destroy(&o.added);
-  pthread_mutex_destroy(&o.lock);
+  Status status = samples_run(&loop, set, progress, sink);
   arena_release(&arena);
   return status;
 }

@@ -2,7 +2,7 @@
 #ifndef ETC_QUANT_COMPARE_H
 #define ETC_QUANT_COMPARE_H
 
-#include "quant/observe.h"
+#include "quant/samples.h"
 
 /* Sums over all elements of a value and all samples. */
 typedef struct CompareSums {
@@ -39,10 +39,8 @@ typedef struct Compare {
   uint32_t force_count;
 } Compare;
 
-/* Runs both graphs on the samples that set has left, on up to parallel_threads() threads, each with
- * one sample at a time, of which it keeps the values in floats. The sums do not depend on the
- * number of threads. Errors, reported to sink: of the data set, and of the run on the first sample
- * that fails. */
-Status compare_run(Compare *c, DataSet *set, ObserveProgress *progress, DiagSink *sink);
+/* Runs both graphs on the samples that set has left (samples_run); of the sample at hand a thread
+ * keeps the values in floats. The sums do not depend on the number of threads. */
+Status compare_run(Compare *c, DataSet *set, SampleProgress *progress, DiagSink *sink);
 
 #endif

@@ -50,7 +50,7 @@ static const Type *input_type(const DataSet *s, uint32_t i) {
   return value_type(s->g, s->g->inputs[i]);
 }
 static StrView input_name(const DataSet *s, uint32_t i) {
-  return intern_get(&s->g->ctx->names, value_cget(s->g, s->g->inputs[i])->name);
+  return value_name(s->g, s->g->inputs[i]);
 }
 
 static Diag *data_begin(const DataSet *s, DiagCode code, const char *path) {

@@ -8,6 +8,7 @@
 
 #include "quant/archive.h"
 #include "quant/dataset.h"
+#include "support/text.h"
 
 static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -54,11 +55,8 @@ bool folder_has(const FolderNames *names, const char *name) {
 
 char *folder_file_of(Arena *arena, StrView name) {
   char *stem = arena_strdup(arena, name);
-  for (char *c = stem; *c; c++) {
-    bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z');
-    if (!plain && !strchr("._-+@", *c))
-      *c = '_';
-  }
+  for (char *c = stem; *c; c++)
+    *c = text_file_char(*c);
   return arena_printf(arena, "%s.npy", stem);
 }
 

@@ -93,7 +93,7 @@ static Status report_input(const Graph *g, ValueId v, DiagSink *sink) {
   diag_message(d,
                "input '" SV_FMT "' cannot be made up: it is no tensor of real numbers, or takes "
                "more than 2 GiB",
-               SV_ARG(intern_get(&g->ctx->names, value_cget(g, v)->name)));
+               SV_ARG(value_name(g, v)));
   diag_hint(d, "give samples: --calibrate PATH");
   return diag_end(d);
 }

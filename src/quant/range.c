@@ -18,12 +18,7 @@ typedef struct Bins {
 } Bins;
 
 /* The least magnitude whose float32 has these upper 16 bits. */
-static double magnitude_of(uint32_t upper) {
-  uint32_t bits = upper << 16;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return (double)value;
-}
+static double magnitude_of(uint32_t upper) { return (double)float_of_bits(upper << 16); }
 
 enum { MAGNITUDES = STATS_EXPONENT_MAX * STATS_PAGE_BINS, SIGN = 0x8000 };
 

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "support/number.h"
+
 enum { BLOCK = 4096 }; /* values that are looked at twice while they are in the cache */
 
 /* The bits of floats, read where they are. */
@@ -61,9 +63,7 @@ static inline int32_t order_of(uint32_t bits) {
 static float float_of(int32_t order) {
   uint32_t bits = (uint32_t)order;
   bits ^= (uint32_t)(order >> 31) >> 1;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
+  return float_of_bits(bits);
 }
 
 enum { ORDER_LOW = -0x7f800000, ORDER_HIGH = 0x7f7fffff }; /* of the finite floats */

@@ -36,7 +36,7 @@ Status stats_model_hash(OnnxModel *model, char hash[33]) {
 
 /* What the value is called before equal names are told apart. */
 static char *base_name(const Graph *g, ValueId v, Arena *arena) {
-  StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
+  StrView name = value_name(g, v);
   if (name.size)
     return arena_strdup(arena, name);
   NodeId n = value_def(g, v);

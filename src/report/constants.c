@@ -8,10 +8,6 @@
 #include "ops/delegate.h"
 #include "report/internal.h"
 
-const uint8_t *report_identity(const Constant *c) {
-  return c->transform ? c->transform->source.data : c->data;
-}
-
 /* --- whose a constant is --- */
 
 static int compare_data(const void *a, const void *b) {
@@ -42,7 +38,7 @@ static Users sort_users(const ReportMethod *m, const Graph *g, Arena *scratch) {
 }
 
 static LocId find_user(const Users *u, const Graph *g, ValueId v) {
-  const uint8_t *data = report_identity(value_lazy_constant(g, v));
+  const uint8_t *data = constant_source(value_lazy_constant(g, v))->data;
   NameId name = value_cget(g, v)->name;
   uint32_t low = 0, high = u->count;
   while (low < high) {

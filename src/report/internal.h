@@ -20,7 +20,5 @@ Status report_memory(JsonWriter *w, Graph *g, Arena *scratch);
 /* "constants" and "delegates" */
 void report_constants(JsonWriter *w, const ReportMethod *m, const Graph *g, Arena *scratch);
 void report_delegates(JsonWriter *w, const Graph *g, Arena *scratch);
-/* The bytes that tell a constant from others: of computed ones those of the source. */
-const uint8_t *report_identity(const Constant *c);
 
 #endif

@@ -1,4 +1,5 @@
 /* See report.h: what is kept after each stage, and all of a method at the end. */
+#include "ir/transform.h"
 #include "report/internal.h"
 
 void report_method_release(ReportMethod *m) {
@@ -11,7 +12,7 @@ static void keep_user(ReportMethod *m, const Graph *g, ValueId v, LocId loc) {
   m->users =
       pool_reserve(m->users, &m->user_capacity, (uint64_t)m->user_count + 1, sizeof *m->users);
   m->users[m->user_count++] =
-      (ReportUser){report_identity(value_lazy_constant(g, v)), value_cget(g, v)->name, loc};
+      (ReportUser){constant_source(value_lazy_constant(g, v))->data, value_cget(g, v)->name, loc};
 }
 
 static void keep_users(ReportMethod *m, const Graph *g) {

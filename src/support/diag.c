@@ -174,10 +174,10 @@ void diag_hint(Diag *d, const char *format, ...) {
 }
 
 bool diag_hint_nearest(Diag *d, StrView name, const char *const *names, size_t count) {
-  int nearest = text_nearest(name, names, count);
-  if (nearest < 0 || !names[nearest][0])
+  const char *nearest = text_nearest(name, names, count);
+  if (!nearest || !nearest[0])
     return false;
-  diag_hint(d, "did you mean '%s'?", names[nearest]);
+  diag_hint(d, "did you mean '%s'?", nearest);
   return true;
 }
 

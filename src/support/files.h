@@ -47,6 +47,9 @@ typedef struct MappedFile {
 /* Maps path. Errors (reported): missing, directory, unreadable, not a regular file (FIFO, device).
  */
 Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path);
+/* The same of bytes in memory, which must outlive it; name stands for the path. */
+void file_of_bytes(MappedFile *file, Arena *arena, const char *name, const uint8_t *data,
+                   uint64_t size);
 /* Standard input, as far as it is not read yet: a regular file is mapped as it is, anything else is
  * copied to a temporary file first. Its path is "<stdin>". */
 Status file_map_stdin(MappedFile *file, Arena *arena, DiagSink *sink);

@@ -3,29 +3,17 @@
  */
 #include "support/half.h"
 
-#include <string.h>
-
-static uint32_t float_bits(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static float float_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
+#include "support/number.h"
 
 float half_to_float(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 0x1f,
            fraction = bits & 0x3ff;
   if (exponent == 0x1f)
-    return float_of(sign | 0x7f800000 | fraction << 13);
+    return float_of_bits(sign | 0x7f800000 | fraction << 13);
   if (exponent)
-    return float_of(sign | (exponent + 112) << 23 | fraction << 13);
+    return float_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
   float magnitude = (float)fraction * 0x1p-24f; /* exact: at most 10 bits */
-  return float_of(sign | float_bits(magnitude));
+  return float_of_bits(sign | float_bits(magnitude));
 }
 
 /* value without its last count bits (1 to 63), rounded to nearest, ties to even. */
@@ -35,8 +23,7 @@ static uint64_t shift_round(uint64_t value, unsigned count) {
 }
 
 uint16_t half_from_double(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
+  uint64_t bits = double_bits(value);
   uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
   int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
   uint64_t fraction = bits & 0xfffffffffffff;
@@ -57,7 +44,7 @@ uint16_t half_from_double(double value) {
 /* Widening to double is exact, so there is one rounding only. */
 uint16_t half_from_float(float value) { return half_from_double((double)value); }
 
-float bfloat_to_float(uint16_t bits) { return float_of((uint32_t)bits << 16); }
+float bfloat_to_float(uint16_t bits) { return float_of_bits((uint32_t)bits << 16); }
 
 uint16_t bfloat_from_float(float value) {
   uint32_t bits = float_bits(value);

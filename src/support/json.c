@@ -91,12 +91,6 @@ void json_string(JsonWriter *w, StrView value) {
   w->need_comma = true;
 }
 
-static void literal(JsonWriter *w, StrView text) {
-  separate(w);
-  strbuf_append(w->out, text);
-  w->need_comma = true;
-}
-
 void json_int(JsonWriter *w, int64_t value) {
   separate(w);
   strbuf_printf(w->out, "%" PRId64, value);
@@ -120,8 +114,8 @@ void json_double(JsonWriter *w, double value) {
   w->need_comma = true;
 }
 
-void json_bool(JsonWriter *w, bool value) { literal(w, value ? SV("true") : SV("false")); }
-void json_null(JsonWriter *w) { literal(w, SV("null")); }
+void json_bool(JsonWriter *w, bool value) { json_raw(w, value ? SV("true") : SV("false")); }
+void json_null(JsonWriter *w) { json_raw(w, SV("null")); }
 
 void json_raw(JsonWriter *w, StrView json) {
   separate(w);

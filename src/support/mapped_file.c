@@ -178,6 +178,12 @@ Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path
   return map_descriptor(file, sink, hold, &st, copy, place);
 }
 
+void file_of_bytes(MappedFile *file, Arena *arena, const char *name, const uint8_t *data,
+                   uint64_t size) {
+  *file = (MappedFile){
+      .data = data, .size = size, .fd = -1, .path = arena_strdup(arena, sv_from(name))};
+}
+
 /* --- standard input --- */
 
 int file_temporary(void) {

@@ -90,11 +90,6 @@ static void fill_cells(const SheetDiff *d, const FactChange *c, bool short_bytes
 
 /* --- text --- */
 
-static void pad(StrBuf *out, size_t from, size_t width) {
-  while (out->size < from + width)
-    strbuf_append_char(out, ' ');
-}
-
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 typedef struct Widths {
@@ -126,7 +121,7 @@ static void text_row(const FactChange *c, const Cells *cells, Widths w, StrBuf *
   strbuf_append(out, SV("  "));
   size_t from = out->size;
   strbuf_append(out, sv_from(strbuf_cstr(&cells->cells[0])));
-  pad(out, from, w.name);
+  strbuf_pad(out, from, w.name);
   strbuf_append(out, SV("  "));
   append_right(out, &cells->cells[1], text ? 0 : w.before);
   strbuf_append(out, SV(" -> "));

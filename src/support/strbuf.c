@@ -54,6 +54,11 @@ void strbuf_append(StrBuf *buf, StrView text) {
 
 void strbuf_append_char(StrBuf *buf, char c) { strbuf_append(buf, (StrView){&c, 1}); }
 
+void strbuf_pad(StrBuf *buf, size_t from, size_t width) {
+  while (buf->size < from + width)
+    strbuf_append_char(buf, ' ');
+}
+
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) {
   va_list again;
   va_copy(again, args);

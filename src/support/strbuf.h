@@ -15,6 +15,8 @@ void strbuf_release(StrBuf *buf);
 void strbuf_clear(StrBuf *buf);
 void strbuf_append(StrBuf *buf, StrView text);
 void strbuf_append_char(StrBuf *buf, char c);
+/* Spaces, until `width` bytes or more are behind the first `from`. */
+void strbuf_pad(StrBuf *buf, size_t from, size_t width);
 void strbuf_printf(StrBuf *buf, const char *format, ...) ETC_PRINTF(2, 3);
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) ETC_PRINTF(2, 0);
 /* The text with double quotes, backslashes, control and direction-changing characters and invalid

@@ -50,24 +50,24 @@ int text_compare(StrView a, StrView b) {
   return order ? order : ORDER(a.size, b.size);
 }
 
-int text_nearest(StrView word, const char *const *candidates, size_t count) {
+const char *text_nearest(StrView word, const char *const *candidates, size_t count) {
   char word_buffer[TEXT_MAX], candidate_buffer[TEXT_MAX];
   unsigned limit = 2, best = limit + 1;
   StrView wanted = lower(word, word_buffer);
-  int nearest = -1;
+  const char *nearest = NULL;
   for (size_t i = 0; i < count && best > 0; i++) {
     StrView candidate = lower(sv_from(candidates[i]), candidate_buffer);
     unsigned distance = text_distance(wanted, candidate, limit);
     /* Short words are near to many others: more than half of both must be kept. */
     if (distance < best && 2 * distance < wanted.size && 2 * distance < candidate.size) {
       best = distance;
-      nearest = (int)i;
+      nearest = candidates[i];
     }
   }
   return nearest;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+char text_file_char(char c) { return is_word(c) || (c && strchr(".-+@", c)) ? c : '_'; }
 
 bool text_parse_u64(StrView text, uint64_t *out) {
   uint64_t value = 0;
@@ -160,7 +160,7 @@ static uint64_t cut_unit(StrView *text) {
 }
 
 int hex_digit(char c) {
-  if (c >= '0' && c <= '9')
+  if (is_digit(c))
     return c - '0';
   if (c >= 'A' && c <= 'F')
     return c - 'A' + 10;

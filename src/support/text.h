@@ -1,17 +1,25 @@
-/* Small text helpers: nearest spelling, strict number parsing. */
+/* Small text helpers: kinds of characters, nearest spelling, strict number parsing. */
 #ifndef ETC_SUPPORT_TEXT_H
 #define ETC_SUPPORT_TEXT_H
 
 #include "support/arena.h"
+
+/* In ASCII, whatever the locale. */
+static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+/* A character of a word, as an identifier is one: but for digits, one that begins it, too. */
+static inline bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+static inline char to_upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
+/* c if names of files may have it anywhere, else '_'. */
+char text_file_char(char c);
 
 /* Damerau-Levenshtein distance (adjacent transpositions cost one), cut off: returns limit + 1 when
  * larger than limit. Texts over 64 bytes are compared by their first 64. */
 unsigned text_distance(StrView a, StrView b, unsigned limit);
 /* In the order of their bytes, a shorter one before what it begins: below, at or above 0. */
 int text_compare(StrView a, StrView b);
-/* Index of the candidate nearest to word within distance 2 (case
- * ignored), or -1. First of equals. */
-int text_nearest(StrView word, const char *const *candidates, size_t count);
+/* The candidate nearest to word within distance 2 (case ignored), or NULL. First of equals. */
+const char *text_nearest(StrView word, const char *const *candidates, size_t count);
 /* The whole view as a decimal integer / floating number; false on anything else, overflow included.
  */
 bool text_parse_i64(StrView text, int64_t *out);

@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "pte/emit.h"
+#include "support/number.h"
 
 /* --- cases --- */
 
@@ -89,14 +90,14 @@ static void elu(Draw *d) {
   uint32_t dims[] = {256};
   XnnId x = as_input(d, activation(d, 1, dims, 0.03f)),
         y = as_output(d, activation(d, 1, dims, 0.02f));
-  XNN_ADD_NODE(&d->x, XNN_ELU, xnn_float(scale_near(d, 1)), x, y, 0);
+  XNN_ADD_NODE(&d->x, XNN_ELU, float_bits(scale_near(d, 1)), x, y, 0);
 }
 
 static void leaky_relu(Draw *d) {
   uint32_t dims[] = {256};
   XnnId x = as_input(d, activation(d, 1, dims, 0.03f)),
         y = as_output(d, activation(d, 1, dims, 0.02f));
-  XNN_ADD_NODE(&d->x, XNN_LEAKY_RELU, xnn_float((float)upto(d, 200) / 100 - 0.7f), x, y, 0);
+  XNN_ADD_NODE(&d->x, XNN_LEAKY_RELU, float_bits((float)upto(d, 200) / 100 - 0.7f), x, y, 0);
 }
 
 static void clamp(Draw *d) {
@@ -297,7 +298,7 @@ static void pad(Draw *d) {
   uint32_t x_dims[] = {3, 4}, before[] = {1, 0}, after[] = {2, 3}, y_dims[] = {6, 7};
   XnnId x = as_input(d, activation(d, 2, x_dims, 0.02f)), y = as_output(d, like(d, x, 2, y_dims));
   uint32_t first = xnn_vector(&d->x, before, 2), last = xnn_vector(&d->x, after, 2);
-  XNN_ADD_NODE(&d->x, XNN_STATIC_CONSTANT_PAD, first, last, xnn_float(scale_near(d, 1) - 1), x, y,
+  XNN_ADD_NODE(&d->x, XNN_STATIC_CONSTANT_PAD, first, last, float_bits(scale_near(d, 1) - 1), x, y,
                0)
       ->vector_count = 2;
 }

@@ -6,6 +6,7 @@
 #include "maker.h"
 
 #include "backends/xnnpack/blob.h"
+#include "support/number.h"
 
 enum { MOST_INPUTS = 2 };
 
@@ -118,7 +119,7 @@ static inline XnnData random_ints(Draw *d, uint32_t count, uint32_t most) {
 static inline XnnData random_bf16(Draw *d, uint32_t count, float middle) {
   uint16_t *data = ARENA_ARRAY(&d->m.g->arena, uint16_t, count);
   for (uint32_t i = 0; i < count; i++)
-    data[i] = (uint16_t)(xnn_float(scale_near(d, middle)) >> 16);
+    data[i] = (uint16_t)(float_bits(scale_near(d, middle)) >> 16);
   return data_of(d, DTYPE_U16, count, data);
 }
 

@@ -42,14 +42,14 @@ static void test_nearest(void **state) {
   static const char *const ops[] = {"Conv", "ConvTranspose", "Add",
                                     "Relu", "PRelu",         "LayerNormalization"};
   size_t n = COUNT_OF(ops);
-  assert_int_equal(text_nearest(SV("Covn"), ops, n), 0);
-  assert_int_equal(text_nearest(SV("conv"), ops, n), 0);
-  assert_int_equal(text_nearest(SV("relu"), ops, n), 3);
-  assert_int_equal(text_nearest(SV("LayerNormalisatoin"), ops, n), 5);
-  assert_int_equal(text_nearest(SV("Einsum"), ops, n), -1);
-  assert_int_equal(text_nearest(SV("x"), ops, n), -1);
-  assert_int_equal(text_nearest(SV(""), ops, n), -1);
-  assert_int_equal(text_nearest(SV("Conv"), ops, 0), -1);
+  assert_ptr_equal(text_nearest(SV("Covn"), ops, n), ops[0]);
+  assert_ptr_equal(text_nearest(SV("conv"), ops, n), ops[0]);
+  assert_ptr_equal(text_nearest(SV("relu"), ops, n), ops[3]);
+  assert_ptr_equal(text_nearest(SV("LayerNormalisatoin"), ops, n), ops[5]);
+  assert_null(text_nearest(SV("Einsum"), ops, n));
+  assert_null(text_nearest(SV("x"), ops, n));
+  assert_null(text_nearest(SV(""), ops, n));
+  assert_null(text_nearest(SV("Conv"), ops, 0));
 }
 
 static void test_integers(void **state) {

@@ -73,7 +73,7 @@ static Status collect(Session *s, Method *m, DataSet *set, const char *output, D
   Graph *g = m->graph;
   StatsFile file = {.head = {.shard = shard}};
   uint32_t count = 0;
-  ObserveProgress *progress =
+  SampleProgress *progress =
       s->manager.options.progress ? &s->manager.options.progress->samples : NULL;
   Source *source = s->program.sources[0];
   TRY(stats_model_hash(&source->onnx, file.head.model));

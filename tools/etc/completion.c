@@ -3,6 +3,7 @@
 #include "completion.h"
 
 #include "pipeline/recipe.h"
+#include "support/text.h"
 
 typedef void AppendNames(const Session *s, StrBuf *out);
 
@@ -66,7 +67,7 @@ static const struct {
     {CMD_help, add_commands}, {CMD_explain, add_diagnostics}, {CMD_recipe, add_recipes}};
 
 static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-static bool is_word_char(char c) { return is_lower(c) || (c >= '0' && c <= '9') || c == '-'; }
+static bool is_word_char(char c) { return is_lower(c) || is_digit(c) || c == '-'; }
 
 /* The size of the word at the beginning of text that is meant as it stands: lower-case, alone
  * between bars, spaces and braces; what may follow it is in brackets. Else 0. */

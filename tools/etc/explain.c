@@ -72,8 +72,6 @@ static int print_markdown(const CommandLine *line) {
   return print_and_release(line, &text);
 }
 
-static char upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
-
 /* What has the word in its summary: "E0317 DIM_UNBOUND, E0319 …"; NULL. */
 static const char *about(Arena *arena, const char *word) {
   enum { SHOWN = 6, SHORTEST = 3 };
@@ -96,10 +94,10 @@ static EtcStatus unknown(const CommandLine *line, const char *given) {
     names[2 * i] = diag_row((DiagCode)i)->id;
     names[2 * i + 1] = diag_row((DiagCode)i)->code;
   }
-  int nearest = text_nearest(sv_from(given), names, COUNT_OF(names));
+  const char *nearest = text_nearest(sv_from(given), names, COUNT_OF(names));
   const char *found = about(&s->arena, given), *hint = "'etc explain' lists all codes";
-  if (nearest >= 0)
-    hint = arena_printf(&s->arena, "did you mean %s?", names[nearest]);
+  if (nearest)
+    hint = arena_printf(&s->arena, "did you mean %s?", nearest);
   else if (found)
     hint = arena_printf(&s->arena, "about that there are: %s", found);
   return session_usage(s, "", hint, "there is no diagnostic '%s'", given);
@@ -115,7 +113,7 @@ int cmd_explain(const CommandLine *line) {
   TRY(expect_arguments(line, 1, "a code"));
   char *name = arena_strdup(&line->session->arena, sv_from(line->arguments[0]));
   for (char *c = name; *c; c++)
-    *c = upper(*c);
+    *c = to_upper(*c);
   DiagCode code;
   if (!diag_find(sv_from(name), &code))
     return (int)unknown(line, line->arguments[0]);

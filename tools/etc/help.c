@@ -25,11 +25,11 @@ static void print_option(const OptionRow *row, StrBuf *out) {
     strbuf_printf(out, "[=%s]", row->argument);
   else if (row->argument[0])
     strbuf_printf(out, " %s", row->argument);
-  size_t width = out->size - begin;
-  if (width >= COLUMN)
+  if (out->size - begin >= COLUMN) {
     strbuf_append_char(out, '\n');
-  for (size_t i = width >= COLUMN ? 0 : width; i < COLUMN; i++)
-    strbuf_append_char(out, ' ');
+    begin = out->size;
+  }
+  strbuf_pad(out, begin, COLUMN);
   strbuf_printf(out, "%s%s\n", row->summary, row->kind == KIND_REPEAT ? " (repeat)" : "");
 }
 

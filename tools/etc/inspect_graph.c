@@ -7,14 +7,6 @@
 #include "ir/text.h"
 #include "support/json.h"
 
-static StrView input_name(const Graph *g, uint32_t i) {
-  return intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
-}
-
-static StrView output_name(const Graph *g, uint32_t i) {
-  return intern_get(&g->ctx->names, graph_output_name(g, i));
-}
-
 /* --- operators --- */
 
 typedef struct OpCount {
@@ -58,12 +50,12 @@ static void text_graph(const Graph *g, StrBuf *out) {
   OpCount counts[OP_COUNT];
   uint32_t count = count_ops(g, counts);
   strbuf_append(out, SV("\nmethod '"));
-  strbuf_append_printable(out, intern_get(&g->ctx->names, g->name));
+  strbuf_append_printable(out, graph_name(g));
   strbuf_printf(out, "', level %s, %u nodes\n", level_name(g->level), g->live_nodes);
   for (uint32_t i = 0; i < g->input_count; i++)
-    text_value(g, "input", i, input_name(g, i), g->inputs[i], out);
+    text_value(g, "input", i, value_name(g, g->inputs[i]), g->inputs[i], out);
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    text_value(g, "output", i, output_name(g, i), graph_output(g, i), out);
+    text_value(g, "output", i, graph_output_text(g, i), graph_output(g, i), out);
   strbuf_append(out, count ? SV("  operators:\n") : SV(""));
   for (uint32_t i = 0; i < count; i++)
     strbuf_printf(out, "  %6u  " SV_FMT "\n", counts[i].count,
@@ -86,16 +78,16 @@ static void json_graph(const Graph *g, JsonWriter *w) {
   OpCount counts[OP_COUNT];
   uint32_t count = count_ops(g, counts);
   json_open_object(w);
-  json_named_string(w, "name", intern_get(&g->ctx->names, g->name));
+  json_named_string(w, "name", graph_name(g));
   json_named_string(w, "level", sv_from(level_name(g->level)));
   json_named_uint(w, "nodes", g->live_nodes);
   json_named_array(w, "inputs");
   for (uint32_t i = 0; i < g->input_count; i++)
-    json_value(g, input_name(g, i), g->inputs[i], w);
+    json_value(g, value_name(g, g->inputs[i]), g->inputs[i], w);
   json_close_array(w);
   json_named_array(w, "outputs");
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    json_value(g, output_name(g, i), graph_output(g, i), w);
+    json_value(g, graph_output_text(g, i), graph_output(g, i), w);
   json_close_array(w);
   json_named_array(w, "operators");
   for (uint32_t i = 0; i < count; i++) {
@@ -166,7 +158,7 @@ static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView na
   type_describe(g, value_type(g, v), &text);
   sheet_add(sheet, (Fact){.section = FACTS_INTERFACE,
                           .kind = FACT_TEXT,
-                          .method = intern_get(&g->ctx->names, g->name),
+                          .method = graph_name(g),
                           .name = sv_from(arena_printf(sheet->arena, "%s %u", what, i)),
                           .text = {strbuf_cstr(&text), text.size}});
   strbuf_release(&text);
@@ -175,7 +167,7 @@ static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView na
 static void sheet_ops(const Graph *g, Sheet *sheet) {
   OpCount counts[OP_COUNT];
   uint32_t count = count_ops(g, counts);
-  StrView method = intern_get(&g->ctx->names, g->name);
+  StrView method = graph_name(g);
   sheet_add(sheet, (Fact){.section = FACTS_OPERATORS,
                           .kind = FACT_TEXT,
                           .method = method,
@@ -196,7 +188,7 @@ static void sheet_ops(const Graph *g, Sheet *sheet) {
 
 /* Named constants that are used, by type; the bytes of all by element type. */
 static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
-  StrView method = intern_get(&g->ctx->names, g->name);
+  StrView method = graph_name(g);
   for (ValueId v = 1; v < g->value_count; v++) {
     const Constant *c = value_lazy_constant(g, v);
     StrView name = intern_get(&g->ctx->names, g->values[v].name);
@@ -224,9 +216,9 @@ static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
 static void sheet_graph(const Graph *g, Sheet *sheet) {
   Sheet sums = {.arena = sheet->arena};
   for (uint32_t i = 0; i < g->input_count; i++)
-    sheet_value(g, "input", i, input_name(g, i), g->inputs[i], sheet);
+    sheet_value(g, "input", i, value_name(g, g->inputs[i]), g->inputs[i], sheet);
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    sheet_value(g, "output", i, output_name(g, i), graph_output(g, i), sheet);
+    sheet_value(g, "output", i, graph_output_text(g, i), graph_output(g, i), sheet);
   sheet_ops(g, sheet);
   sheet_constants(g, sheet, &sums);
   sheet_add_sums(sheet, &sums);

@@ -53,8 +53,7 @@ static void print_onnx_text(StrBuf *out) {
     const OnnxOpRow *row = onnx_op_row(i);
     size_t begin = out->size;
     strbuf_printf(out, "%s%s%s ", row->domain, row->domain[0] ? "." : "", row->name);
-    while (out->size - begin < 34)
-      strbuf_append_char(out, ' ');
+    strbuf_pad(out, begin, 34);
     append_versions(out, row);
     strbuf_printf(out, "  %s\n", row->lowering ? row->lowering : "");
   }

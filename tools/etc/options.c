@@ -74,11 +74,11 @@ static EtcStatus unknown_option(const CommandLine *line, const char *given, StrV
     if (applies(&option_table[i], line->command))
       names[count++] = option_table[i].long_name;
   Arena *arena = &line->session->arena;
-  int nearest = text_nearest(name, names, count);
+  const char *nearest = text_nearest(name, names, count);
   const char *hint = access(given, F_OK) == 0
                          ? arena_printf(arena, "write ./%s if the file is meant", given)
-                     : nearest >= 0 ? arena_printf(arena, "did you mean --%s?", names[nearest])
-                                    : hint_elsewhere(line, name);
+                     : nearest ? arena_printf(arena, "did you mean --%s?", nearest)
+                               : hint_elsewhere(line, name);
   return session_usage(line->session, given, hint ? hint : help_hint(line),
                        "'etc %s' has no option '%s'", command_table[line->command].name, given);
 }
@@ -233,6 +233,5 @@ const char *command_nearest(StrView name) {
   const char *names[CMD_COUNT];
   for (unsigned i = 0; i < CMD_COUNT; i++)
     names[i] = command_table[i].name;
-  int nearest = text_nearest(name, names, CMD_COUNT);
-  return nearest < 0 ? NULL : names[nearest];
+  return text_nearest(name, names, CMD_COUNT);
 }

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "pipeline/recipe.h"
+#include "pipeline/settings.h"
 #include "support/text.h"
 
 /* Its first lines, which are comments, up to the end of the first sentence. */
@@ -38,10 +39,9 @@ static EtcStatus show(const CommandLine *line, const char *name, StrBuf *out) {
   size_t count = 0;
   for (t = recipe_texts; t->name && count < COUNT_OF(names); t++)
     names[count++] = t->name;
-  int nearest = text_nearest(sv_from(name), names, count);
-  const char *hint =
-      nearest < 0 ? "'etc recipe list' lists the recipes"
-                  : arena_printf(&line->session->arena, "did you mean '%s'?", names[nearest]);
+  const char *nearest = text_nearest(sv_from(name), names, count);
+  const char *hint = nearest ? session_did_you_mean(line->session, nearest)
+                             : "'etc recipe list' lists the recipes";
   return session_usage(line->session, "", hint, "no recipe '%s' comes with etc", name);
 }
 

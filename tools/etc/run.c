@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "command.h"
 #include "interp/interp.h"
@@ -15,6 +14,7 @@
 #include "run_dims.h"
 #include "run_profile.h"
 #include "run_random.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 /* The values of one input: one a call, or one for all calls. */
@@ -28,10 +28,6 @@ typedef struct Arrays {
   Tensor *tensors;     /* the same, of the present call */
   uint32_t count, calls;
 } Arrays;
-
-static StrView value_name(const Graph *g, ValueId v) {
-  return intern_get(&g->ctx->names, value_cget(g, v)->name);
-}
 
 /* --- inputs --- */
 
@@ -195,21 +191,16 @@ static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *ar
 
 /* --- outputs --- */
 
-static char file_character(char c) {
-  bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-  return plain || (c && strchr("._-+@", c)) ? c : '_';
-}
-
 /* The rule is in the help text of the command. */
 static char *file_stem(Session *s, const Graph *g, uint32_t i) {
-  StrView name = intern_get(&g->ctx->names, graph_output_name(g, i));
+  StrView name = graph_output_text(g, i);
   if (name.size == 0)
     return arena_printf(&s->arena, "output_%u", i);
   if (name.size > 200)
     name.size = 200;
   char *stem = arena_strdup(&s->arena, name);
   for (size_t k = 0; k < name.size; k++)
-    stem[k] = file_character(name.data[k]);
+    stem[k] = text_file_char(name.data[k]);
   if (stem[0] == '.')
     stem[0] = '_';
   return stem;
@@ -265,7 +256,7 @@ static void append_statistics(StrBuf *out, const Tensor *t) {
 static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
   for (uint32_t i = 0; i < graph_output_count(g); i++) {
     const Tensor *t = &outputs[i];
-    StrView name = intern_get(&g->ctx->names, graph_output_name(g, i));
+    StrView name = graph_output_text(g, i);
     if (name.size)
       strbuf_append_printable(out, name);
     else
@@ -278,12 +269,6 @@ static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
       append_statistics(out, t);
     strbuf_append_char(out, '\n');
   }
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* What is done with the outputs of a call, and the time that the calls take. */
@@ -305,10 +290,10 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
     const InputArrays *input = &arrays->inputs[i];
     arrays->tensors[i] = input->items[input->count == 1 ? 0 : k].tensor;
   }
-  double begin = seconds_now();
+  uint64_t begin = clock_ns();
   TRY(interp_traced_call(g, arrays->tensors, arrays->count, states, arena, outputs,
                          results->profile ? profile_step : NULL, results->profile));
-  results->seconds += seconds_now() - begin;
+  results->seconds += clock_seconds_since(begin);
   if (results->dropped)
     return STATUS_OK;
   if (arrays->calls > 1 && folder)

@@ -50,7 +50,7 @@ void profile_begin(RunProfile *p, const Graph *g) {
   json_named_string(&p->w, "displayTimeUnit", SV("ms"));
   json_named_array(&p->w, "traceEvents");
   track(&p->w, "process_name", SV("etc run: reference kernels"));
-  track(&p->w, "thread_name", intern_get(&g->ctx->names, g->name));
+  track(&p->w, "thread_name", graph_name(g));
 }
 
 static void types(JsonWriter *w, const Graph *g, NodeId n) {

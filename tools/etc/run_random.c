@@ -7,7 +7,7 @@
 enum { BYTES_MAX = INT32_MAX, INTEGERS = 10 };
 
 static EtcStatus refuse(Session *s, const Graph *g, uint32_t i, const char *why) {
-  StrView name = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
+  StrView name = value_name(g, g->inputs[i]);
   return session_usage(s, "--random", "give it with --input",
                        "input %u '" SV_FMT "' cannot be made up: %s", i, SV_ARG(name), why);
 }

@@ -16,7 +16,7 @@ static void print_constant(const ConstantMethod *m, StrBuf *out) {
 }
 
 /* Every method is looked at, also after a fault in an earlier one. */
-static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
+static Status verify_methods(PteFile *pte, StrBuf *out) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < pte->method_count; i++) {
     if (pte->constants[i]) {
@@ -34,7 +34,7 @@ static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
     status = status == STATUS_OK ? one : status;
     const PteMemory memory = pte_method_memory(&pte->program.methods[i]);
     strbuf_append(out, SV("method '"));
-    strbuf_append_printable(out, intern_get(&ctx->names, g->name));
+    strbuf_append_printable(out, graph_name(g));
     strbuf_printf(out, "': %u operation%s, arena %" PRIu64 " bytes: %s\n", g->live_nodes,
                   g->live_nodes == 1 ? "" : "s", memory.arena, one == STATUS_OK ? "ok" : "NOT ok");
   }
@@ -54,7 +54,7 @@ static Status verify_read(Session *s, PteFile *pte, const BundleFile *bundle, bo
     strbuf_append_printable(out, s->ctx.model_path);
     strbuf_append(out, SV(":\n"));
   }
-  Status status = verify_methods(pte, &s->ctx, out);
+  Status status = verify_methods(pte, out);
   if (!bundle)
     return status;
   Status sets = bundle_check(bundle, &pte->program);

@@ -1,5 +1,6 @@
 /* roff.h: escapes and the few macros that pages need. */
 #include "manual/roff.h"
+#include "support/text.h"
 
 static void append_char(StrBuf *out, char c) {
   switch (c) {
@@ -59,7 +60,7 @@ void roff_italic(StrBuf *out, StrView text) {
 void roff_upper(StrBuf *out, StrView text) {
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
-    append_char(out, c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
+    append_char(out, to_upper(c));
   }
 }
 

@@ -177,16 +177,14 @@ Status onnx_model_open(OnnxModel *m, DiagSink *sink, const char *path) {
 Status onnx_model_open_bytes(OnnxModel *m, DiagSink *sink, const char *name, const uint8_t *data,
                              uint64_t size) {
   model_init(m);
-  m->file = (MappedFile){
-      .data = data, .size = size, .fd = -1, .path = arena_strdup(&m->arena, sv_from(name))};
+  file_of_bytes(&m->file, &m->arena, name, data, size);
   return read_model(m, sink);
 }
 
 void onnx_model_close(OnnxModel *m) {
   for (uint32_t i = 0; i < m->locations.count; i++)
     file_unmap(m->external[i]);
-  if (m->from_file)
-    file_unmap(&m->file);
+  file_unmap(&m->file);
   intern_release(&m->locations);
   arena_release(&m->arena);
   model_init(m);
