@@ -71,7 +71,8 @@ typedef struct PassOptions {
 } PassOptions;
 /* Whether a chosen backend takes quantize and dequantize. */
 bool backends_take_quantized(const PassOptions *options);
-/* The same, or the runtime has kernels for them: they stand until both had their choice. */
+/* Whether a chosen backend or the runtime's kernels take quantize and dequantize: they stand until
+ * both had their choice. */
 static inline bool quantized_stands(const PassOptions *options) {
   return options->quantized_kernels || backends_take_quantized(options);
 }
@@ -105,7 +106,7 @@ void pass_count(PassContext *p, const char *name, uint64_t count);
 
 /* A pass that is a table of rules (ir/rewrite.h); counts what each of them did. */
 Status pass_rewrite(PassContext *p, Graph *g, const RewriteRule *rules, uint32_t count);
-/* The same with more to say than the rules; r->counts is set here. */
+/* As pass_rewrite, of a Rewriter that says more than the rules; r->counts is set here. */
 Status pass_rewriter(PassContext *p, Graph *g, Rewriter *r);
 
 typedef Status PassFn(PassContext *p, Graph *g);

@@ -19,7 +19,7 @@ typedef struct XnnBlob {
 XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys,
                  const DelegateTranspose *transposes, uint32_t transpose_count, Arena *arena);
 
-/* Those that were made for a graph of the IR. */
+/* The blobs that were made for a graph of the IR. */
 typedef struct XnnBlobs {
   KeyMap graphs; /* by hash of the graph: item + 1 */
   XnnBlob *items;

@@ -56,7 +56,7 @@ static inline bool xf_is_in_blocks(const XnnGraph *x, const XnnValue *floats) {
   return floats->shift || codes->datatype == (uint8_t)XNN_QBINT4 ||
          (floats->rank && codes->dims[floats->rank - 1] != floats->dims[floats->rank - 1]);
 }
-/* The same where the codes have a scale for each block of a row, or a zero point (fuse_blocks.c).
+/* xf_compute for codes that have a scale for each block of a row, or a zero point (fuse_blocks.c).
  */
 bool xf_compute_blocks(Fuse *f, const XnnNode *n);
 /* The node on floats; a product with weights of 8 bits takes those instead of floats made of them.
@@ -71,7 +71,8 @@ bool xf_compute_product(Fuse *f, const XnnNode *n);
 bool xf_give(Fuse *f, const XnnNode *n, XnnId out);
 /* The codes of a filter, if the node takes them; XNN_NONE otherwise. */
 XnnId xf_filter_of(const Fuse *f, const XnnNode *n, XnnId filter);
-/* The same filter (codes) with a scale for each channel: XNNPACK's kernels for one are slower. */
+/* A filter of codes of one scale as one with a scale for each channel: XNNPACK's kernels for one
+ * scale are slower. */
 XnnId xf_by_channels(Fuse *f, const XnnNode *n, XnnId filter);
 /* The first of count scales, in the arena of the graph; those as a constant. */
 float *xf_channel_scales(const Fuse *f, const XnnValue *filter, uint32_t count);

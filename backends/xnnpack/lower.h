@@ -343,7 +343,7 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
 XnnId xl_reshaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank); /* a temporary */
 void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the dims of like */
-/* The same with numbers as XNNPACK has them: 0 is the dim that it finds out. */
+/* xl_reshape with dims as XNNPACK takes them: 0 is the one that it finds out. */
 void xl_reshape_inferred(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out);
 /* Ones with the dims of in that are in the set, and 1 in the others. */
 XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set);

@@ -117,7 +117,7 @@ typedef struct XrValue {
 
 /* The bytes that a constant of v has. False when they are too many to count. */
 bool xr_value_bytes(const XrValue *v, uint64_t *bytes);
-/* Likewise of its scales, when they are a constant: bfloat16 for groups. */
+/* The bytes of the scales of v, when they are a constant: bfloat16 for groups. */
 uint64_t xr_scale_bytes(const XrValue *v);
 
 typedef struct XrConstant {

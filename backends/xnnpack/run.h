@@ -77,7 +77,7 @@ void xr_run_weighted(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
 typedef struct XrRange {
   float zero_point, least, most;
 } XrRange;
-/* Those of the datatype within the limits of the node. */
+/* What a result of n may be: what its datatype holds, within the limits of the node. */
 XrRange xr_range(const Runner *r, const XrNode *n);
 /* Element i: steps from the zero point, rounded half to even, and clamped to the range. */
 void xr_store_steps(Tensor *out, int64_t i, float steps, XrRange range);

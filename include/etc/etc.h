@@ -65,7 +65,7 @@ ETC_API void etc_session_on_output(EtcSession *session, EtcWrite *write, void *u
  * Options that repeat add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what
  * this version does not do. */
 ETC_API EtcStatus etc_session_set(EtcSession *session, const char *name, const char *value);
-/* The same for one method only: an option that shapes methods, such as "dim", "state", "backend" or
+/* Sets an option for one method only, one that shapes methods, such as "dim", "state", "backend" or
  * "quantize". It goes before what is set for all. */
 ETC_API EtcStatus etc_session_set_method(EtcSession *session, const char *method, const char *name,
                                          const char *value);
@@ -85,8 +85,9 @@ ETC_API EtcStatus etc_session_add_constant_bools(EtcSession *session, const char
 ETC_API EtcStatus etc_session_add_constant_strings(EtcSession *session, const char *name,
                                                    const char *const *values, size_t count);
 
-/* The same of a model in memory: ONNX without external data, or a textual graph. data must stay as
- * it is until etc_session_free; name stands for its path in messages. */
+/* One more method of the program, and the model in memory that it is made from: ONNX without
+ * external data, or a textual graph. data must stay as it is until etc_session_free; name stands
+ * for its path in messages. */
 ETC_API EtcStatus etc_session_add_model(EtcSession *session, const char *method, const char *name,
                                         const void *data, size_t size);
 

@@ -11,7 +11,7 @@ bool node_is_view(Graph *g, NodeId n);
 /* Where the bytes of v come from when all views are looked through: an input, a constant or the
  * result of another node. */
 ValueId view_base(Graph *g, ValueId v);
-/* The same, but not beyond a change of the element type. */
+/* As view_base, but not beyond a change of the element type. */
 ValueId view_base_of_type(Graph *g, ValueId v);
 /* v with other dims, after eliminate_views: without a copy, as the views before it are by then. */
 ValueId build_et_view(Builder *b, ValueId v, const SymInt *dims, uint32_t rank);

@@ -59,7 +59,7 @@ ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end
                     int64_t step); /* start/end already clamped, step >= 1 */
 /* Reports code at the builder's location and makes the builder fail; returns 0. */
 ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
-/* The same with a hint of its own; NULL: that of the code. */
+/* As build_fail, with a hint of its own; NULL: the hint of the code. */
 ValueId build_fail_hint(Builder *b, DiagCode code, const char *hint, const char *message);
 
 /* In shape rules: set the type of result i of node n. */

@@ -352,7 +352,7 @@ void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, out
 /* The value `to` takes the place of `from`: its users, and its name if it is a result without one.
  */
 void graph_replace_value(Graph *g, ValueId from, ValueId to);
-/* The same for all results of n, which `first` and the values behind it are equal to. */
+/* graph_replace_value for all results of n: by `first` and the values behind it. */
 void graph_replace_results(Graph *g, NodeId n, ValueId first);
 void value_set_type(Graph *g, ValueId v, TypeId type);
 
@@ -472,7 +472,7 @@ DiagPlace node_place(const Graph *g, NodeId n);
 void graph_add_constraint(Graph *g, Constraint c);
 /* What the call of a delegate was made of; calls are added in the order of their ids. */
 void graph_add_origin(Graph *g, DelegateOrigin origin);
-/* The same of a call; NULL where it is not known, as in a program that was read. */
+/* What a call was made of; NULL where it is not known, as in a program that was read. */
 const DelegateOrigin *delegate_origin(const Graph *g, NodeId call);
 
 #endif

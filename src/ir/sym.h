@@ -93,7 +93,7 @@ static inline bool sym_from_number(int64_t number, SymInt *out) {
   *out = number;
   return sym_is_const(number);
 }
-/* The same of a float, which must be whole. */
+/* The size that a whole float is; false for other floats. */
 static inline bool sym_from_float(double number, SymInt *out) {
   return int_exact(number, out) && sym_is_const(*out);
 }
@@ -157,7 +157,7 @@ void sym_print(const SymTable *t, SymInt v, StrBuf *out);
 /* The order in which the terms of the expression v are printed, as places among its terms. It does
  * not depend on the order in which expressions were made, as that of the terms does. */
 void sym_print_order(const SymTable *t, SymInt v, uint32_t order[SYM_MAX_TERMS]);
-/* The same for people: symbols that have a name by it, "batch*4 + 3". */
+/* Appends v for people: symbols that have a name by it, "batch*4 + 3". */
 void sym_print_named(const SymTable *t, SymInt v, StrBuf *out);
 /* Parses what sym_print prints, from *cursor up to end; moves the cursor. Depth-bounded. false on a
  * syntax error or unknown symbol. */

@@ -15,7 +15,7 @@ void graph_print(const Graph *g, PrintOptions options, StrBuf *out);
 /* Prints one node on a line (no newline), for notes and the annotated verifier output. */
 void node_print(const Graph *g, NodeId n, StrBuf *out);
 void type_print(const Graph *g, const Type *t, StrBuf *out);
-/* The same for messages, with the range of each dynamic dim: "f32[batch=1..8, 64]". */
+/* Prints a type for messages, with the range of each dynamic dim: "f32[batch=1..8, 64]". */
 void type_describe(const Graph *g, const Type *t, StrBuf *out);
 /* A dim as text for messages ("4", "batch + 1"); lives as long as the graph. */
 const char *dim_text(Graph *g, SymInt v);

@@ -18,7 +18,7 @@ typedef struct Lexer {
 void lexer_skip(Lexer *l);
 /* Whether the text goes on with these characters, which are then taken. */
 bool lexer_accept(Lexer *l, const char *characters);
-/* The same for a whole word: "input" is not taken from "inputs". */
+/* Whether the text goes on with this whole word, which is then taken: "input" not from "inputs". */
 bool lexer_accept_word(Lexer *l, const char *word);
 /* The next character, 0 at the end. */
 char lexer_peek(Lexer *l);

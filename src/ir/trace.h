@@ -41,7 +41,7 @@ struct Trace {
 
 /* Adds an event with run, rule and at as they are. */
 void trace_add(Trace *trace, TraceEvent event);
-/* The same where the graph has a trace. */
+/* Adds an event to the trace of the graph, if it has one. */
 #define TRACE(g, ...)                                                                              \
   do {                                                                                             \
     if ((g)->trace)                                                                                \

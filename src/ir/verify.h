@@ -11,8 +11,8 @@
  * enough to run after every pass: linear, no allocation that outlives it. after: name of the pass,
  * for messages. */
 Status graph_verify(Graph *g, const char *after);
-/* The same for code that changes graphs by the functions of graph.h alone, as passes do: of a graph
- * that is as it was when it was verified last, it looks only at what its level allows. */
+/* As graph_verify, for code that changes graphs by the functions of graph.h alone, as passes do: of
+ * a graph that is as it was when it was verified last, it looks only at what its level allows. */
 Status graph_verify_changed(Graph *g, const char *after);
 /* The check before a file is written: every call against what the runtime really takes (OpRow.out,
  * dtypes, check). All faults are reported. */

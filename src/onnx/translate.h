@@ -94,7 +94,7 @@ bool in_ints(Import *im, uint32_t i, Ints *values);
 bool value_ints(Import *im, ValueId v, Ints *values);
 /* As in_ints, but all elements must be plain numbers; else false. */
 bool in_consts(Import *im, uint32_t i, Ints *values);
-/* The same, and of a constant of i32 or i64 also where it has many elements. */
+/* As in_consts, and also the elements of a constant of i32 or i64 that has many. */
 bool in_indices(Import *im, uint32_t i, Ints *values);
 /* As in_consts of any value. */
 bool value_consts(Import *im, ValueId v, Ints *values);
@@ -168,7 +168,7 @@ ValueId import_fail(Import *im, DiagCode code, const char *format, ...) ETC_PRIN
 bool import_ok(const Import *im);
 ValueId import_tensor(Import *im, const Onnx__TensorProto *t,
                       NameId name); /* a constant that borrows the file's bytes */
-/* The same of packed types and strings, too. */
+/* As import_tensor, of packed types and strings, too. */
 Binding import_any_tensor(Import *im, const Onnx__TensorProto *t, NameId name);
 /* axis in [-rank, rank) -> [0, rank); fails otherwise. */
 uint32_t import_axis(Import *im, int64_t axis, uint32_t rank);

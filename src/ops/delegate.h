@@ -130,8 +130,8 @@ typedef struct DelegateReader {
   bool stateless;
 } DelegateReader;
 
-/* Those that are known (Context.readers): those of backends/backends.def, and in a session those
- * of plug-ins. */
+/* The readers that are known (Context.readers): of the backends in backends/backends.def, and in a
+ * session of those that plug-ins bring. */
 typedef struct DelegateReaders {
   const DelegateReader *const *items;
   uint32_t count;
@@ -150,7 +150,7 @@ bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
 typedef struct DelegateIdentity {
   uint64_t hash[2];
 } DelegateIdentity;
-/* That of the call n; its code may be no constant in a text that someone wrote. */
+/* Of the delegate that call n calls; its code may be no constant in a text that someone wrote. */
 DelegateIdentity delegate_identity(const Graph *g, NodeId n);
 /* By NodeId: the number of the delegate that a call is one of, from 1 in the order of their first
  * calls; 0 for other nodes. count: of delegates, may be NULL. In `arena`. */
@@ -168,7 +168,7 @@ bool delegate_narrow(Graph *g, NodeId n, Arena *arena);
  * symbols of g say how sizes depend on each other, as those of a graph that was read back do not;
  * then the calls are checked at some sizes that they can have, too. */
 Status delegate_check(const Graph *g, bool related, DiagCode code);
-/* The same of the call n: what is wrong with it, or NULL. */
+/* What is wrong with call n, as delegate_check finds out, or NULL. */
 const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena);
 
 #endif

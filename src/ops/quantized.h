@@ -46,7 +46,7 @@ enum {
 
 /* Of a node that quantizes or dequantizes. */
 Quantization quantization_of(const Graph *g, NodeId n);
-/* The same scales and zero points, by value, along the same axis, to the same codes. */
+/* Whether scales and zero points are equal, by value, along the same axis, and make equal codes. */
 bool quantization_equal(const Graph *g, const Quantization *a, const Quantization *b);
 /* The node that makes v by dequantizing a constant whose scales and zero points are constants, too;
  * 0 when v is something else. */
@@ -54,7 +54,7 @@ NodeId dequantized_constant(const Graph *g, ValueId v);
 /* The quantization of x (f32) to I8 or U8 by the range that it has at run time: a new node that
  * chooses scale and zero point. */
 Quantization build_dynamic(Builder *b, ValueId x, DType dtype);
-/* The same to I8, by the range of each row of the last dim. */
+/* The quantization of x (f32) to I8 by the range that each row of its last dim has at run time. */
 Quantization build_rows(Builder *b, ValueId x);
 /* A constant of the graph, or codes of one that are dequantized; false for 0. */
 static inline bool is_constant_or_codes(const Graph *g, ValueId v) {

@@ -57,7 +57,7 @@ Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out);
 /* A dim argument, negative counted from the end, to 0..rank-1. A 0-d tensor takes 0 and -1 and
  * gives 0. */
 Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out);
-/* The same of integer argument i. */
+/* Integer argument i as a dim of a tensor of that rank, as shape_axis takes it. */
 Status arg_axis(Graph *g, NodeId n, uint32_t i, uint32_t rank, uint32_t *out);
 /* An int or int[] argument of dims as a bit set; absent or empty gives all dims when
  * `empty_is_all`. Repeated dims are an error. */
@@ -66,8 +66,9 @@ Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is
 /* Checks that a == b; when that cannot be known, assumes it. `what` names the pair: "rows of mat2
  * and columns of self". */
 Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
-/* The same of a dim of x and one of y, which must multiply: `of_x` and `of_y` say what they are
- * ("columns"), and messages name the values as the model does. */
+/* Checks that dim a of x and dim b of y, which are multiplied, are equal; when that cannot be
+ * known, assumes it. `of_x` and `of_y` say what they are ("columns"), and messages name the values
+ * as the model does. */
 Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,
                       SymInt b, const char *of_y);
 /* The operands a and b have one element type. */

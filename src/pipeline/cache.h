@@ -32,7 +32,8 @@ const char *session_cache_fault(Session *s, const StrBuf *message);
 /* Warns, for that reason, that the program is not kept; from now on it is as if there were no
  * cache. */
 Status session_cache_give_up(Session *s, const char *why);
-/* Likewise for the file of --external-weights; NULL without one, too. */
+/* In the stage emit: where the file of --external-weights is to be written so that it becomes a
+ * part of the entry; NULL when the program is not kept, or there is no such file. */
 const char *session_cache_external(const Session *s);
 /* After a hit, or when it was kept: copies what the entry has beside the program (a map, weights)
  * to where the user wants it. */

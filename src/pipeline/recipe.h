@@ -28,7 +28,7 @@ EtcStatus recipe_apply(Session *s);
 typedef struct RecipeText {
   const char *name, *text;
 } RecipeText;
-/* Those that come with etc; the last has no name. */
+/* The recipes that come with etc; the last has no name. */
 extern const RecipeText recipe_texts[];
 /* The one of that name, or NULL. */
 const RecipeText *recipe_shipped(StrView name);

@@ -161,7 +161,7 @@ void session_enter(Session *s, const Method *m);
 Status session_run(Session *s, StageId last);
 /* Checks every method against the runtime's kernels and writes the program. */
 Status session_emit(Session *s, const char *output);
-/* The same with the program of the cache, after a hit. */
+/* Writes the program that the cache has, after a hit. */
 Status session_emit_kept(Session *s, const char *output);
 /* Writes the graph of a delegate as an artifact; user is the session (PassOptions.keep_delegate).
  */

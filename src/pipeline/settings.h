@@ -11,7 +11,8 @@ EtcStatus session_set_text(Session *s, StrView text);
 extern const uint32_t setting_count; /* of EtcSession.given */
 /* Whether a recipe may say that; reported if not, with the nearest spelling. */
 EtcStatus session_recipe_knows(Session *s, StrView name);
-/* The same, without a report. `model` and the keys that are no options (recipe.h) are none. */
+/* Whether a recipe may say that, without a report; not `model` and the keys that are no options
+ * (recipe.h). */
 bool session_is_recipe_key(StrView name);
 /* Sets what a recipe says, for s->setting. */
 EtcStatus session_recipe_set(Session *s, StrView name, StrView value);

@@ -16,8 +16,8 @@ void session_figures_json(const Session *s, JsonWriter *w);
 /* Appends what the summary has to say on what to do next; nothing when that is nothing. */
 void session_advise_first(const Session *s, StrBuf *out);
 
-/* The same for an entry of the cache: lines of figures, which session_summary_read takes back for
- * session_summary to print. False when they are not understood. */
+/* The figures of the summary as lines for an entry of the cache, which session_summary_read takes
+ * back for session_summary to print. False when they are not understood. */
 void session_summary_write(const Session *s, StrBuf *out);
 bool session_summary_read(Session *s, StrView text);
 

@@ -14,7 +14,7 @@ Status session_lower_in_memory(Session *s);
  * value: an operator's output, an input, an initializer. Errors (usage, reported): no such name,
  * with the nearest; several operators that it may mean, which are listed. */
 Status session_why(Session *s, StrView name, bool json, StrBuf *out);
-/* The same of every operator of the model. */
+/* Appends what became of every operator of the model, as session_why of one. */
 Status session_why_all(Session *s, bool json, StrBuf *out);
 
 #endif

@@ -79,7 +79,7 @@ bool bundle_is_file(const char *path);
  * their own; the test sets may still not fit the program. Errors are reported (DIAG_BUNDLE, those
  * of file_map), and nothing need be closed then. */
 Status bundle_open(BundleFile *b, DiagSink *sink, const char *path);
-/* The same from memory, which must outlive the bundle; name stands for the path in diagnostics. */
+/* Checks a bundle in memory, which must outlive it; name stands for the path in diagnostics. */
 Status bundle_open_bytes(BundleFile *b, DiagSink *sink, const char *name, const uint8_t *data,
                          uint64_t size);
 void bundle_close(BundleFile *b);

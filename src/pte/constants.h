@@ -38,7 +38,7 @@ void constant_pool_init(ConstantPool *pool, uint64_t seed);
 void constant_pool_release(ConstantPool *pool);
 /* The data_buffer_idx of these bytes; they must stay where they are until the pool is written. */
 uint32_t constant_pool_add(ConstantPool *pool, Constant bytes);
-/* The same, or 0 where these bytes were not added. */
+/* The data_buffer_idx of these bytes, or 0 where they were not added. */
 uint32_t constant_pool_find(ConstantPool *pool, Constant bytes);
 /* The data_buffer_idx of size zeros or more: one run of them for all. They are the last of the
  * segment, so that its size is known when all was added. */

@@ -129,7 +129,7 @@ typedef struct PteProgram {
 Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path);
 /* The number of the method of that name; p->method_count when there is none. */
 uint32_t pte_find_method(const PteProgram *p, StrView name);
-/* The same from memory, which must outlive the program; name stands for the path in diagnostics. */
+/* Opens a program in memory, which must outlive it; name stands for the path in diagnostics. */
 Status pte_program_open_bytes(PteProgram *p, DiagSink *sink, const char *name, const uint8_t *data,
                               uint64_t size);
 void pte_program_close(PteProgram *p);

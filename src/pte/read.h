@@ -34,7 +34,8 @@ typedef struct PteFile {
  * the program does not have itself; it outlives the graphs; NULL: nowhere. All faults are reported;
  * after one there is nothing to close. */
 Status pte_read(Context *ctx, const char *path, PtdFile *data, PteFile *out);
-/* The same from memory, which must outlive the file; name stands for the path in diagnostics. */
+/* Reads a program from memory, which must outlive the file; name stands for the path in
+ * diagnostics. */
 Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint64_t size,
                       PtdFile *external, PteFile *out);
 void pte_close(PteFile *file); /* frees the graphs too */

@@ -12,7 +12,8 @@ typedef struct ConvWindows {
   int64_t size[3], kernel[3], result[3], stride[3], pad[3], dilation[3];
 } ConvWindows;
 
-/* Those of aten::convolution n, not transposed, for the operand x; false: it does not fit. */
+/* The windows of aten::convolution n, not transposed, over the operand x; false: it does not fit.
+ */
 bool conv_windows(ConvWindows *w, const Graph *g, NodeId n, const Tensor *x);
 /* Window i of them: [channels, taps], zeros where it is beyond the operand, whose elements x is. */
 void conv_window(const ConvWindows *w, const float *x, int64_t i, float *out);

@@ -109,7 +109,8 @@ void diag_hint(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
 /* A name that is not among those there are: the hint is the nearest of them, if one is near; else
  * false. */
 bool diag_hint_nearest(Diag *d, StrView name, const char *const *names, size_t count);
-/* Likewise, or a few of them. Without any, the row's hint stays; empty names are left out. */
+/* The hint is the nearest of the names, if one is near, or a few of them. Without any, the row's
+ * hint stays; empty names are left out. */
 void diag_hint_names(Diag *d, StrView name, const char *const *names, size_t count);
 /* Emits it; returns the Status of the code's row (STATUS_OK for warnings and infos). */
 Status diag_end(Diag *d);

@@ -82,7 +82,7 @@ void file_unmap(MappedFile *file);
 bool file_is_folder(const char *path);
 /* Whether both paths lead to one file that exists. */
 bool file_same(const char *a, const char *b);
-/* The same, or whether they would, if both were made: names in one folder. */
+/* Whether both paths lead to one file, or would if it were made: equal names in one folder. */
 bool file_same_place(const char *a, const char *b);
 
 /* How far an output is, for whoever shows it. */

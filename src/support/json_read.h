@@ -33,7 +33,8 @@ bool json_enter_array(JsonReader *r);
 /* The next key of the innermost object, whose value is read then; false behind the last one, where
  * the object is left. */
 bool json_next_key(JsonReader *r, StrView *key);
-/* The same of an array. */
+/* Whether the innermost array has one more item, which is read then; false behind the last one,
+ * where the array is left. */
 bool json_next_item(JsonReader *r);
 /* The next value, which must be of that kind. */
 bool json_read_string(JsonReader *r, StrView *out);

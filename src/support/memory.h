@@ -29,7 +29,7 @@ void memory_scope_init(MemoryScope *scope);
 size_t memory_scope_run(MemoryScope *scope, void (*body)(void *user), void *user);
 /* What is still there belongs to nobody from now on. */
 void memory_scope_end(MemoryScope *scope);
-/* That of this thread, or NULL. */
+/* The scope of this thread, or NULL. */
 MemoryScope *memory_scope(void);
 /* For a thread that works for another one. */
 void memory_set_scope(MemoryScope *scope);

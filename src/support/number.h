@@ -18,7 +18,7 @@ static inline int64_t int_clamped(double number, int64_t least, int64_t most) {
   return number >= (double)most ? most : (int64_t)number;
 }
 
-/* The same for all of uint64. */
+/* number as an integer, rounded towards 0 and limited to the range of uint64; NaN is 0. */
 static inline uint64_t uint_clamped(double number) {
   return !(number > 0) ? 0 : number >= 0x1p64 ? UINT64_MAX : (uint64_t)number;
 }
@@ -96,7 +96,7 @@ static inline int compare_u32(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The same for uint64_t. */
+/* The order of two uint64_t, for qsort and bsearch. */
 static inline int compare_u64(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
   return x < y ? -1 : x > y;

@@ -29,12 +29,12 @@ bool strbuf_append_unescaped(StrBuf *buf, StrView text);
 /* As strbuf_append_escaped, but quotes and backslashes stay as they are: for messages, which are
  * read by people only. */
 void strbuf_append_printable(StrBuf *buf, StrView text);
-/* The same between two texts, as in "input '", name, "' (". */
+/* Appends a printable text between two others, as in "input '", name, "' (". */
 void strbuf_append_within(StrBuf *buf, const char *before, StrView text, const char *after);
 /* The text as one word of a shell command, always 'in quotes'; as $'\xNN' of bash and zsh where a
  * terminal could act on it. */
 void strbuf_append_quoted(StrBuf *buf, StrView text);
-/* The same, but as it is where a shell takes it for one word anyway. */
+/* The text as one word of a shell command: in quotes where it needs them. */
 void strbuf_append_word(StrBuf *buf, StrView text);
 /* The bytes of the well-formed UTF-8 character at text[at] (1 to 4) and its code point, or 0 when
  * there is none. */

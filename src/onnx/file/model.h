@@ -54,7 +54,7 @@ typedef struct OnnxModel {
  * of one domain, or outside ONNX_OPSET_OLDEST ..
  * ONNX_OPSET_NEWEST. After an error there is nothing to close, but closing is harmless. */
 Status onnx_model_open(OnnxModel *m, DiagSink *sink, const char *path);
-/* The same from memory, which must outlive the model; name stands for the path in diagnostics.
+/* Reads a model from memory, which must outlive it; name stands for the path in diagnostics.
  * External data is refused. */
 Status onnx_model_open_bytes(OnnxModel *m, DiagSink *sink, const char *name, const uint8_t *data,
                              uint64_t size);

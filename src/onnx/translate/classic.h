@@ -8,7 +8,7 @@
 
 /* Samples [N, features]: a vector is one sample. Fails for other ranks. */
 ValueId classic_rows(Import *im, ValueId x);
-/* Those of input 0, as f32. */
+/* The samples of input 0, as f32 [N, features]. */
 ValueId classic_samples(Import *im);
 /* A constant vector or matrix of these numbers. */
 ValueId classic_floats(Import *im, const float *values, uint32_t rank, const int64_t *dims);
@@ -26,7 +26,7 @@ typedef enum PostTransform {
 PostTransform post_read(Import *im);
 /* Scores [N, C] after it. */
 ValueId post_apply(Import *im, PostTransform post, ValueId scores);
-/* The same of a single score: only PROBIT means something. */
+/* A single score after post: only PROBIT changes it. */
 ValueId post_single(Import *im, PostTransform post, ValueId score);
 /* One score [N, 1] for both of two classes, as two: that of the second class, after what is missing
  * to 1 (complement) or its negative. */

@@ -38,7 +38,7 @@ typedef struct Blocks {
 } Blocks;
 /* Bytes as their codes: the last dim is 8 / bits as large. */
 ValueId blocks_codes(Import *im, ValueId packed, int64_t bits);
-/* The same of zero points. */
+/* Bytes of zero points as zero points: the last dim is 8 / bits as large. */
 ValueId blocks_zeros(Import *im, ValueId packed, int64_t bits);
 /* x w' + bias in f32 (the bias may be 0) for w = (codes - zeros) * scales; packed [n, bytes],
  * scales [n, blocks], zeros alike, codes or real numbers, or 0: the middle of the codes. */

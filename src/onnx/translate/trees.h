@@ -48,7 +48,7 @@ typedef struct Trees {
 /* Reads the attributes of the current node. t->results, features and wide are set; `kind` is
  * "class" or "target". False after a failure. */
 bool trees_read(Import *im, Trees *t, const char *kind);
-/* The same of TreeEnsemble (ai.onnx.ml 5); sets results, too. */
+/* Reads the attributes of TreeEnsemble (ai.onnx.ml 5), which give the number of results, too. */
 bool trees_read_ensemble(Import *im, Trees *t);
 
 typedef enum TreeVoted { VOTED_NEVER, VOTED_SOMETIMES, VOTED_ALWAYS } TreeVoted;
