@@ -1,7 +1,10 @@
 /* Operators of com.microsoft on quantized tensors: real numbers from the inputs, the operation, and
  * its result rounded and saturated again; products are exact sums of integers. */
+#include <math.h>
+
 #include "onnx/translate/quantized.h"
 #include "onnx/translate/spatial.h"
+#include "ops/quantized.h"
 
 /* --- one scale and zero point a tensor --- */
 
@@ -16,7 +19,73 @@ static void out_quantized(Import *im, ValueId y, uint32_t i, uint32_t like) {
   out(im, 0, quantized_from(im, y, scale, zero, ex_dtype(im, model)));
 }
 
+/* A sum with one number, as a function of the codes of the other operand. */
+typedef struct CodeShift {
+  float ratio, offset; /* the code of the result before it is rounded: code * ratio + offset */
+  double exact_ratio, exact_offset;
+} CodeShift;
+
+static bool read_number(Import *im, uint32_t i, double *number) {
+  Doubles values;
+  *number = 0;
+  if (!in(im, i))
+    return true;
+  if (!value_doubles(im, in(im, i), &values) || values.count != 1)
+    return false;
+  *number = values.at[0];
+  return true;
+}
+
+/* Operand i, of scale and zero point behind it, plus the number at input k, likewise; as
+ * MlasQLinearAdd of ONNX Runtime 1.31 computes it. */
+static bool read_shift(Import *im, uint32_t i, uint32_t k, CodeShift *c) {
+  double code, scales[3], zeros[3];
+  if (!read_number(im, k, &code) || !read_number(im, i + 1, &scales[0]) ||
+      !read_number(im, i + 2, &zeros[0]) || !read_number(im, k + 1, &scales[1]) ||
+      !read_number(im, k + 2, &zeros[1]) || !read_number(im, 6, &scales[2]) ||
+      !read_number(im, 7, &zeros[2]))
+    return false;
+  float ratio = (float)scales[0] / (float)scales[2], other = (float)scales[1] / (float)scales[2];
+  float zero = (float)zeros[2] - ((float)zeros[0] * ratio + (float)zeros[1] * other);
+  *c = (CodeShift){ratio, (float)code * other + zero, scales[0] / scales[2],
+                   zeros[2] - zeros[0] * scales[0] / scales[2] +
+                       (code - zeros[1]) * scales[1] / scales[2]};
+  return true;
+}
+
+/* Whether results lie in the middle between two codes, as those of erf(x) + 1 do. */
+static bool has_ties(const CodeShift *c) {
+  for (int code = INT8_MIN; code <= UINT8_MAX; code++) {
+    double y = (double)code * c->exact_ratio + c->exact_offset, rest = fabs(y - floor(y) - 0.5);
+    if (rest < 1e-4)
+      return true;
+  }
+  return false;
+}
+
+/* Sums with a number that lie in the middle between two codes are rounded as ONNX Runtime does it,
+ * which another order of operations, or integers, would round either way. */
+static bool add_number(Import *im, uint32_t i, uint32_t k) {
+  CodeShift c;
+  ValueId codes = in_required(im, i);
+  if (!import_ok(im) || !read_shift(im, i, k, &c) || !has_ties(&c) ||
+      !dtype_in(ex_dtype(im, codes), DT(I8) | DT(U8)))
+    return false;
+  bool is_signed = ex_dtype(im, codes) == DTYPE_I8;
+  Quantization q = {.dtype = ex_dtype(im, codes),
+                    .low = is_signed ? INT8_MIN : 0,
+                    .high = is_signed ? INT8_MAX : UINT8_MAX,
+                    .scale = 1};
+  ValueId y = build_dequantize(&im->b, codes, &q);
+  y = ex_mul(im, y, ex_number(im, y, (double)c.ratio));
+  y = ex_plus(im, y, (double)c.offset);
+  out(im, 0, build_quantize(&im->b, y, &q));
+  return true;
+}
+
 void translate_qlinear_binary(Import *im) {
+  if (im->op == OP_ADD_TENSOR && (add_number(im, 0, 3) || add_number(im, 3, 0)))
+    return;
   ValueId b = real_in(im, 3);
   out_quantized(im, ex_binary(im, im->op, real_in(im, 0), b), 6, 0);
 }
