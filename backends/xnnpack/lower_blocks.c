@@ -32,6 +32,7 @@ typedef struct Job {
   uint32_t in[2], out[2];
   double batch;
   bool codes;
+  bool whole; /* all of the image is read: XNNPACK finds the range of its codes */
 } Job;
 
 static uint32_t rounded_up(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
@@ -74,7 +75,8 @@ static bool has_few_pointers(const Job *j, const Blocks *b) {
 }
 
 /* Blocks of `columns` columns of the result; false when there are none. copied: the padding becomes
- * part of the image, so that the first block begins where the first window does. */
+ * part of the image, so that the first block begins where the first window does. Columns of the
+ * image behind the last block that is read are cut off. */
 static bool make_blocks(const Job *j, uint32_t columns, bool copied, Blocks *b) {
   const Convolution *c = j->c;
   uint32_t stride = c->stride[1], padding = copied ? 0 : c->padding[1], last;
@@ -86,10 +88,14 @@ static bool make_blocks(const Job *j, uint32_t columns, bool copied, Blocks *b) 
   last = (columns - 1) * stride + c->kernel[1] - 1 + b->before * b->in - padding;
   b->kernel = last / b->in + 1;
   b->image = (j->in[1] + b->front + b->in - 1) / b->in;
-  if (j->out[1] % columns || j->out[1] / columns + b->kernel - 1 < b->before + b->image)
+  uint32_t read = j->out[1] / columns + b->kernel - 1;
+  if (j->out[1] % columns || read <= b->before)
     return false;
-  b->after = j->out[1] / columns + b->kernel - 1 - b->before - b->image;
-  return true;
+  if (b->image > read - b->before && j->whole)
+    return false;
+  b->image = b->image < read - b->before ? b->image : read - b->before;
+  b->after = read - b->before - b->image;
+  return b->image * b->in > b->front;
 }
 
 /* Windows of `columns` columns of the result as one, on the image as it is. */
@@ -189,6 +195,7 @@ bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
     return false;
   single.image = j.in[1];
   j.codes = !value_is_const(g, node_value(g, n, 1)) && is_dequantize(g, value_def(g, x));
+  j.whole = xl_is_quantized_at_run(g, x);
   double direct = time_of(&j, &single), least = direct * WORTH;
   *b = single;
   for (uint32_t columns = 1; columns <= MOST_COLUMNS; columns++)
@@ -235,14 +242,16 @@ static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const 
 
 /* --- nodes --- */
 
-/* in with columns of zeros before it, and up to the last block. */
+/* in with columns of zeros before it, and up to the last block; cut off behind that. */
 static XnnId whole_blocks(XnnLowering *l, const Convolution *c, const Blocks *b, SymInt batch,
                           XnnId in) {
-  XnnValue like = l->x.values[in];
-  uint32_t columns = b->image * b->in, before[] = {0, 0, b->front, 0},
-           after[] = {0, 0, columns - b->front - like.dims[2], 0};
-  if (columns == like.dims[2])
+  uint32_t columns = b->image * b->in, most = columns - b->front;
+  if (l->x.values[in].dims[2] > most)
+    in = xl_sliced(l, in, 2, 0, most);
+  if (!xl_ok(l) || columns == l->x.values[in].dims[2])
     return in;
+  XnnValue like = l->x.values[in];
+  uint32_t before[] = {0, 0, b->front, 0}, after[] = {0, 0, most - like.dims[2], 0};
   SymInt dims[] = {batch, like.dims[1], like.dims[2], c->in_channels};
   XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns, c->in_channels);
   xl_pad(l, in, dims, 4, before, after, 0, padded);

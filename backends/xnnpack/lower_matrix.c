@@ -242,13 +242,24 @@ static bool is_apart(XnnLowering *l, ValueId v) {
   return xl_is_unmerged(&t, value_rank(l->g, v));
 }
 
+/* The second operand of products. Of a constant XNNPACK packs floats once, but would convert and
+ * pack halves in each call. */
+static XnnId matrices(XnnLowering *l, ValueId v) {
+  static const uint32_t straight[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
+  uint32_t dims[XNN_MAX_RANK];
+  if (!value_is_const(l->g, v) || value_dtype(l->g, v) != DTYPE_F16)
+    return xl_plain(l, v);
+  uint32_t rank = xl_dims(l, v, DT(F16), dims);
+  return xl_permuted_constant(l, v, rank, dims, straight, false);
+}
+
 /* Exporters drop a leading dim of 1 for bmm and add it again behind it: multiplying in rank 4 makes
  * both views cancel. */
 void lower_bmm(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_value(l->g, n, 1);
   if ((is_apart(l, x) || is_apart(l, y)) && permuted_products(l, x, y, node_result(l->g, n, 0)))
     return;
-  XnnId a = xl_plain(l, x), b = xl_plain(l, y), out = xl_result(l, node_result(l->g, n, 0)),
+  XnnId a = xl_plain(l, x), b = matrices(l, y), out = xl_result(l, node_result(l->g, n, 0)),
         wide_a = with_batch(l, a), wide_b = with_batch(l, b);
   if (!xl_ok(l) || (wide_a == a && wide_b == b)) {
     xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, a, b, out);
@@ -269,7 +280,7 @@ void lower_matmul(XnnLowering *l, NodeId n) {
   else if (value_rank(l->g, y) == 2)
     product(l, x, y, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, result_of_rows(l, x, out));
   else if (!permuted_products(l, x, y, out)) {
-    XnnId result = xl_result(l, out), right = xl_plain(l, y);
+    XnnId result = xl_result(l, out), right = matrices(l, y);
     xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, xl_plain(l, x), right, result);
   }
 }

@@ -186,6 +186,8 @@ def window_nets():
     yield "Conv-multiplier", lambda n: conv(n, n.input(*image), (16, 1, 3, 3), group=8, act="Relu", **pads)
     yield "Conv-groups", lambda n: conv(n, n.input(*image), (12, 4, 3, 3), group=2, **pads)
     yield "Conv-line", lambda n: conv(n, n.input(1, 8, 33), (12, 8, 5), pads=[2, 2])
+    yield "Conv-line-part", lambda n: conv(n, n.input(4, 1, 136), (4, 1, 32), strides=[16])
+    yield "Conv-line-part-pads", lambda n: conv(n, n.input(2, 1, 143), (4, 1, 40), strides=[16], pads=[9, 0])
     yield "Conv-line-depthwise", lambda n: conv(n, n.input(1, 8, 33), (8, 1, 5), group=8, dilations=[2])
     yield "ConvTranspose", lambda n: deconv(n, n.input(1, 8, 5, 6), (8, 6, 3, 3), strides=[2, 2], pads=[1, 1, 0, 0])
     yield "ConvTranspose-groups", lambda n: deconv(n, n.input(1, 8, 5, 6), (8, 3, 2, 2), group=2, strides=[2, 2])

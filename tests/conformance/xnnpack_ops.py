@@ -36,6 +36,8 @@ def half_cases():
     yield single("half-MatMul", "MatMul", ["x", "z"], {"x": h(2, 3, 8), "z": h(2, 8, 5)}, **half)
     yield single("half-MatMul-weights", "MatMul", ["x", "z"], {"x": h(2, 3, 8)}, {"z": h(8, 5)}, **half)
     yield single("half-MatMul-batched-constant", "MatMul", ["x", "z"], {"x": h(2, 3, 8)}, {"z": h(2, 8, 5)}, **half)
+    large = np.random.default_rng(7).standard_normal((2, 64, 40)).astype(f16)
+    yield single("half-MatMul-batched-large-constant", "MatMul", ["x", "z"], {"x": large[:, :3, :]}, {"z": large.reshape(2, 40, 64)}, **half)
     yield single("half-Gemm", "Gemm", ["x", "w", "b"], {"x": h(3, 8)}, {"w": h(5, 8), "b": h(5)}, transB=1, **half)
     yield single("half-Softmax", "Softmax", ["x"], {"x": h(2, 3, 8)}, **half)
     yield single("half-Conv", "Conv", ["x", "w", "b"], {"x": h(1, 4, 7, 6)}, {"w": h(6, 4, 3, 3), "b": h(6)}, pads=[1, 1, 1, 1], **half)

@@ -62,6 +62,10 @@ def tap_cases():
     yield conv("dilated-groups", (1, 6, 14, 9), (4, 3, 5, 3), group=2, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-depthwise", (1, 6, 14, 9), (6, 1, 5, 3), group=6, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-line", (1, 6, 14), (4, 6, 3), pads=[20, 20], dilations=[20])
+    own = np.random.default_rng(11)
+    for name, length, taps, pads in (("", 136, 32, [0, 0]), ("-pads", 143, 40, [9, 0])):
+        yield single(f"taps-blocks-line-part{name}", "Conv", ["x", "w"], {"x": own.standard_normal((4, 1, length), np.float32)},
+                     {"w": own.standard_normal((4, 1, taps), np.float32)}, strides=[16], pads=pads)
     half = np.float16
     yield single("taps-half-dilated", "Conv", ["x", "w", "b"], {"x": normal(1, 4, 14, 9).astype(half)},
                  {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
