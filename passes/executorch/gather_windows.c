@@ -13,17 +13,20 @@
  * products, and little work, nothing is gathered. Those that do not fit are gathered in bands of
  * rows (window_bands.c), as many as it takes to need no more memory than the rest does: a U-Net of
  * 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be computed, they
- * may need more, from a 64th to an eighth, or a fourth where it is very much: a network with 128 to
- * 128 channels at 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and
- * 25; an SSD 0.5 ms and 120 KiB instead of 5.8 and 112; a pose network 0.8 ms and 187 KiB instead
- * of 15 and 160. i32, which ConvInteger adds up in, is gathered as well, where float_products.c
- * left it.
+ * may need more, from a 64th to an eighth, or a fourth where it is very much, and twice as much in
+ * programs below 4 MiB; what one takes more is there for all. A network with 128 to 128 channels at
+ * 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and 25; an AlexNet for
+ * small images 0.7 ms and 87 KiB instead of 66 and 77; a pose network 0.8 ms and 187 KiB instead
+ * of 15 and 160. Where a row of all samples is too much, they are gathered one after the other;
+ * images of one row are gathered as lines (window_lines.c). i32, which ConvInteger adds up in, is
+ * gathered as well, where float_products.c left it.
  *
  * Symbolic sizes count with their upper bounds; bands of a symbolic number of rows are a loop
  * (window_rows.c): a ResNet-18 for 64 to 224 pixels went from 2 s to 60 ms. */
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/sink_biases.h"
 #include "passes/executorch/views.h"
+#include "passes/executorch/window_lines.h"
 #include "passes/executorch/window_rows.h"
 #include "passes/pass.h"
 
@@ -33,13 +36,15 @@ enum {
   FEW = 1 << 20,       /* or so many, 20 ms */
   MUCH = 1 << 19,      /* 2 to 10 ms */
   VERY_MUCH = 1 << 21,
-  NEAR = 8,  /* convolutions between two that share columns */
-  SPARE = 8, /* the part of the free memory that bands leave if they can: tensors of several
-                sizes leave gaps */
+  NEAR = 8,         /* convolutions between two that share columns */
+  SAMPLES_MAX = 16, /* that are gathered one after the other */
+  SPARE = 8,        /* the part of the free memory that bands leave if they can: tensors of several
+                       sizes leave gaps */
   /* The part of all memory that bands of much work take on top if they fit nowhere: at least, */
   LEAST_MORE = 64,
-  MORE = 8,     /* at most, */
-  MUCH_MORE = 4 /* and at most for very much work. */
+  MORE = 8,       /* at most, */
+  MUCH_MORE = 4,  /* at most for very much work, */
+  SMALL = 4 << 20 /* and twice as much of fewer bytes than these. */
 };
 
 typedef struct Candidate {
@@ -58,6 +63,7 @@ typedef struct Choice {
   uint64_t *use;  /* bytes in use while each node runs, by position from 1 */
   uint64_t limit; /* bytes, of all windows at once */
   uint64_t need;  /* bytes that are in use at one time anyway: the limit of bands */
+  uint64_t more;  /* bytes beyond these that bands may take that fit nowhere else */
 } Choice;
 
 static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
@@ -99,9 +105,25 @@ static Bands fit(const Graph *g, const Candidate *i, uint64_t room, bool dies) {
   return bands.count ? bands : window_bands(g, &i->w, false, room);
 }
 
+/* The samples one after the other: a copy of one, and of its result, besides. */
+static Bands fit_samples(const Graph *g, const Candidate *i, uint64_t room) {
+  SymInt batch = i->w.geometry.batch;
+  if (i->w.work < VERY_MUCH || !sym_is_const(batch) || batch < 2 || batch > SAMPLES_MAX ||
+      !sym_is_const(i->w.geometry.size[0]))
+    return (Bands){0};
+  uint64_t own =
+      (planned_bytes(g, i->w.geometry.x) + planned_bytes(g, i->w.result)) / (uint64_t)batch +
+      2 * PLAN_ALIGNMENT;
+  Candidate one = *i;
+  one.w = windows_of_sample(g, &i->w);
+  Bands bands = own <= room ? fit(g, &one, room - own, false) : (Bands){0};
+  bands.samples = batch;
+  return bands;
+}
+
 /* Bands in the memory that nothing else needs. Where padding is taken in, x stays up to here in the
  * place of the padded x. */
-static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
+static Bands find_bands(const Graph *g, Choice *c, const Candidate *i) {
   uint64_t room = c->need - c->use[i->position];
   ValueId x = i->w.geometry.x, padded = node_value(g, i->node, 0);
   uint32_t last = last_reader(c, x);
@@ -114,8 +136,16 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
   if (!bands.count)
     bands = fit(g, i, room, dies);
   uint32_t most = i->w.work >= VERY_MUCH ? MUCH_MORE : MORE;
-  for (uint32_t more = LEAST_MORE; more >= most && !bands.count && i->w.work >= MUCH; more /= 2)
-    bands = fit(g, i, room + c->need / more, dies);
+  if (c->need < SMALL)
+    most /= 2;
+  for (uint32_t part = LEAST_MORE; part >= most && !bands.count && i->w.work >= MUCH; part /= 2) {
+    uint64_t more = c->need / part;
+    bands = fit(g, i, room + more, dies);
+    if (!bands.count)
+      bands = fit_samples(g, i, room + more);
+    if (bands.count && more > c->more)
+      c->more = more;
+  }
   return bands;
 }
 
@@ -184,7 +214,7 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
     return;
   windows_weights(b, &i->w);
   ValueId value;
-  if (!i->at_once && i->bands.count > 1) {
+  if (!i->at_once && (i->bands.count > 1 || i->bands.samples)) {
     value = window_bands_build(b, &i->w, i->bands);
   } else {
     i->columns = gathered_before(c, at);
@@ -217,6 +247,7 @@ static Status fit_bands(PassContext *p, Graph *g, Choice *c) {
   TRY(measure_memory(g, p->scratch, c));
   for (FOR_NODES(g, n))
     positions[n] = ++position;
+  c->more = 0;
   for (uint32_t i = 0; i < c->count; i++) {
     Candidate *a = &c->candidates[i];
     if (a->at_once)
@@ -224,6 +255,12 @@ static Status fit_bands(PassContext *p, Graph *g, Choice *c) {
     a->position = positions[a->node];
     windows_read(g, a->node, &a->w); /* anew: x may be the result of one that was rewritten */
     a->bands = find_bands(g, c, a);
+  }
+  c->need += c->more; /* what one takes more is there for all: fewer bands */
+  for (uint32_t i = 0; i < c->count && c->more; i++) {
+    Candidate *a = &c->candidates[i];
+    if (!a->at_once && a->bands.count)
+      a->bands = find_bands(g, c, a);
   }
   return rewrite_all(g, c, false);
 }
@@ -246,6 +283,7 @@ static Status gather(PassContext *p, Graph *g, uint64_t *count) {
 
 Status pass_gather_windows(PassContext *p, Graph *g) {
   uint64_t count, gone;
+  TRY(window_lines(g));
   TRY(gather(p, g, &count));
   pass_count(p, "convolutions", count);
   if (!count)

@@ -58,3 +58,11 @@ ValueId view_base_of_type(Graph *g, ValueId v) {
 ValueId build_et_view(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
   return build(b, OP_ET_VIEW, A_VAL(v), A_INTS(dims, rank));
 }
+
+ValueId build_reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
+  Graph *g = b->g;
+  if (!value_is_const(g, v))
+    return build_et_view(b, v, dims, rank);
+  TypeId type = graph_tensor_type(g, value_dtype(g, v), rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type, *value_lazy_constant(g, v), value_cget(g, v)->name);
+}

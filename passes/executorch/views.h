@@ -15,5 +15,7 @@ ValueId view_base(Graph *g, ValueId v);
 ValueId view_base_of_type(Graph *g, ValueId v);
 /* v with other dims, after eliminate_views: without a copy, as the views before it are by then. */
 ValueId build_et_view(Builder *b, ValueId v, const SymInt *dims, uint32_t rank);
+/* The same; a constant stays one. */
+ValueId build_reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank);
 
 #endif

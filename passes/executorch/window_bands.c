@@ -161,10 +161,12 @@ static ValueId with_channels(Builder *b, ValueId v, int64_t channels) {
 
 /* What the bands are written over. */
 static ValueId start(Builder *b, const Windows *w, Bands bands) {
-  const Type *type = value_type(b->g, w->result);
+  Dims dims = value_dims(b->g, w->result);
   if (bands.over_x)
     return w->geometry.x;
-  return build(b, OP_FULL, A_INTS(type->dims, type->rank), A_INT(0), A_DTYPE((DType)type->dtype));
+  dims.d[0] = w->geometry.batch; /* of one sample, perhaps */
+  return build(b, OP_FULL, A_INTS(dims.d, dims.rank), A_INT(0),
+               A_DTYPE(value_dtype(b->g, w->result)));
 }
 
 /* y with the rows of that band. */
@@ -179,9 +181,7 @@ static ValueId write_band(Builder *b, const Windows *w, Bands bands, ValueId y, 
                A_INT(end * phases), A_INT(1));
 }
 
-ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
-  if (bands.loop)
-    return window_rows_build(b, w, bands.rows);
+static ValueId build_rows(Builder *b, const Windows *w, Bands bands) {
   ValueId x = w->geometry.x, y = start(b, w, bands);
   bool cuts = cuts_rows(b->g, w);
   Windows next = band_at(b, w, x, bands, 0);
@@ -199,4 +199,27 @@ ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
   if (bands.over_x && b->status == STATUS_OK)
     y = build_slice(b, y, 1, 0, w->out, 1);
   return b->status == STATUS_OK ? y : 0;
+}
+
+/* The samples one after the other, each in bands of its own. */
+static ValueId build_samples(Builder *b, const Windows *w, Bands bands) {
+  Windows one = windows_of_sample(b->g, w);
+  Bands rows = bands;
+  rows.samples = 0;
+  ValueId y = start(b, w, bands);
+  for (int64_t i = 0; i < bands.samples && b->status == STATUS_OK; i++) {
+    one.geometry.x = build_slice(b, w->geometry.x, 0, i, i + 1, 1);
+    ValueId value = bands.count > 1 ? build_rows(b, &one, rows)
+                                    : windows_product(b, &one, windows_columns(b, &one));
+    if (b->status == STATUS_OK)
+      y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(0), A_INT(i), A_INT(i + 1),
+                A_INT(1));
+  }
+  return b->status == STATUS_OK ? y : 0;
+}
+
+ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
+  if (bands.loop)
+    return window_rows_build(b, w, bands.rows);
+  return bands.samples ? build_samples(b, w, bands) : build_rows(b, w, bands);
 }

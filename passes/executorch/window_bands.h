@@ -11,10 +11,11 @@ enum {
 };
 
 typedef struct Bands {
-  uint32_t count; /* 0: there is no way */
-  int64_t rows;   /* of the result, in all bands but the last */
-  bool over_x;    /* the result is written over x, which nothing else reads */
-  bool loop;      /* the number of rows varies: count is the most that there can be */
+  uint32_t count;  /* 0: there is no way */
+  int64_t rows;    /* of the result, in all bands but the last */
+  bool over_x;     /* the result is written over x, which nothing else reads */
+  bool loop;       /* the number of rows varies: count is the most that there can be */
+  int64_t samples; /* not 0: so many samples, one after the other; count 1: all rows of one */
 } Bands;
 
 /* The fewest bands that need at most `room` bytes besides x and the result (over_x: besides x,

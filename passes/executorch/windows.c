@@ -155,6 +155,13 @@ bool windows_read(Graph *g, NodeId n, Windows *w) {
   return count_costs(g, w);
 }
 
+Windows windows_of_sample(const Graph *g, const Windows *w) {
+  Windows one = *w;
+  one.geometry.batch = 1;
+  (void)count_costs(g, &one); /* less than those of all */
+  return one;
+}
+
 ValueId windows_padded(Builder *b, const Windows *w) {
   const Geometry *y = &w->geometry;
   int64_t pads[2 * WINDOW_DIMS_MAX + 2] = {0};
@@ -195,15 +202,6 @@ ValueId windows_columns(Builder *b, const Windows *w) {
   return build_et_view(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
 }
 
-/* v with other dims, its bytes where they are. */
-static ValueId reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
-  Graph *g = b->g;
-  if (!value_is_const(g, v))
-    return build_et_view(b, v, dims, rank);
-  TypeId type = graph_tensor_type(g, value_dtype(g, v), rank, dims, ORDER_CONTIGUOUS);
-  return graph_add_constant(g, type, *value_constant(g, v), value_cget(g, v)->name);
-}
-
 /* [out, (in + 1) * taps]: the weight, and the bias at the first tap of the last channel. */
 static ValueId weight_and_bias(Graph *g, const Windows *w) {
   size_t row = (size_t)(w->geometry.in * w->geometry.taps), taps = (size_t)w->geometry.taps;
@@ -230,8 +228,8 @@ static ValueId weight_matrix(Builder *b, const Windows *w) {
   if (y->bias_row)
     return weight_and_bias(b->g, w);
   if (y->groups == 1)
-    return reshaped(b, w->weight, (SymInt[]){w->out, length}, 2);
-  return reshaped(b, w->weight, (SymInt[]){y->groups, w->out / y->groups, length}, 3);
+    return build_reshaped(b, w->weight, (SymInt[]){w->out, length}, 2);
+  return build_reshaped(b, w->weight, (SymInt[]){y->groups, w->out / y->groups, length}, 3);
 }
 
 static ValueId product(Builder *b, const Windows *w, ValueId columns) {
@@ -250,7 +248,7 @@ void windows_weights(Builder *b, Windows *w) {
     transposed_constants(b->g, w);
   w->matrix = weight_matrix(b, w);
   if (w->bias && !w->geometry.bias_row)
-    w->column = reshaped(b, w->bias, (SymInt[]){w->out, 1}, 2);
+    w->column = build_reshaped(b, w->bias, (SymInt[]){w->out, 1}, 2);
 }
 
 /* The product as samples, channels, and windows with their phases:

@@ -46,6 +46,8 @@ int64_t windows_phases(const Geometry *y);
 bool windows_are_permuted(const Geometry *y);
 /* False when n cannot be computed by gathering its windows. */
 bool windows_read(Graph *g, NodeId n, Windows *w);
+/* Those of one sample alone: x and the result stay those of all. */
+Windows windows_of_sample(const Graph *g, const Windows *w);
 /* Makes matrix and column, which windows_product needs: constants, or views of what arrives at run
  * time. */
 void windows_weights(Builder *b, Windows *w);

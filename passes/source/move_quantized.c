@@ -191,6 +191,55 @@ static ValueId pick_codes(Builder *b, NodeId n) {
   return q.scales ? pick_scales(b, n, &q, picked) : build_dequantize(b, picked, &q);
 }
 
+static bool picks_rows(const Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  return op == OP_EMBEDDING || (op == OP_INDEX_SELECT && node_int(g, n, 1) == 0) ||
+         (op == OP_INDEX_TENSOR && node_list_count(g, n, 1) == 1);
+}
+
+enum { ARITHMETIC_STEPS = 4 }; /* of a dequantization: cast, sub, mul, and a cast */
+
+/* Codes of 16 bits whose dequantization is spelt as casts, sub and mul with constants: the table,
+ * and the nodes from it to v, the last one first. 0: v is something else. */
+static ValueId spelt_codes(const Graph *g, ValueId v, NodeId *steps, uint32_t *count) {
+  uint32_t rank = value_rank(g, v);
+  for (*count = 0; *count < ARITHMETIC_STEPS && !value_is_const(g, v); ++*count) {
+    NodeId n = value_def(g, v);
+    OpId op = n ? node_cget(g, n)->op : OP_NONE;
+    if (op != OP_TO_COPY && op != OP_SUB_TENSOR && op != OP_MUL_TENSOR)
+      return 0;
+    ValueId beside = op == OP_TO_COPY ? 0 : node_value(g, n, 1);
+    if (beside && (!value_is_const(g, beside) || value_rank(g, beside) > rank))
+      return 0;
+    steps[*count] = n;
+    v = node_value(g, n, 0);
+  }
+  bool codes = value_is_const(g, v) && dtype_in(value_dtype(g, v), DT(I16) | DT(U16));
+  return codes && *count && value_rank(g, v) == rank ? v : 0;
+}
+
+/* Rows picked from a table that is spelt so: codes are picked, and of constants that have rows,
+ * too.
+ */
+static ValueId pick_spelt(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  NodeId steps[ARITHMETIC_STEPS];
+  uint32_t count;
+  ValueId table = picks_rows(g, n) ? spelt_codes(g, node_value(g, n, 0), steps, &count) : 0;
+  if (!table)
+    return 0;
+  ValueId y = again(b, n, &table, 1);
+  while (count-- > 0) {
+    NodeId step = steps[count];
+    bool cast = node_cget(g, step)->op == OP_TO_COPY;
+    ValueId beside = cast ? 0 : node_value(g, step, 1);
+    if (beside && value_rank(g, beside) == value_rank(g, table) && value_dim(g, beside, 0) != 1)
+      beside = again(b, n, &beside, 1);
+    y = build_on(b, step, (ArgIn[]){A_VAL(y), A_VAL(beside)}, cast ? 1 : 2);
+  }
+  return y;
+}
+
 /* The dim along which the constant lies beside a weight; false: it lies along several. */
 static bool lies_along(const Graph *g, ValueId scales, ValueId codes, uint32_t *axis) {
   uint32_t rank = value_rank(g, codes), found = 0;
@@ -287,10 +336,10 @@ static ValueId drop_pair(Builder *b, NodeId n) {
 
 /* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */
 static const RewriteRule tables[] = {
-    {OP_MUL_TENSOR, spelt_weight, "weights"},
-    {OP_EMBEDDING, pick_codes, "tables"},
-    {OP_INDEX_SELECT, pick_codes, "tables"},
-    {OP_INDEX_TENSOR, pick_codes, "tables"},
+    {OP_MUL_TENSOR, spelt_weight, "weights"}, {OP_EMBEDDING, pick_codes, "tables"},
+    {OP_EMBEDDING, pick_spelt, "tables"},     {OP_INDEX_SELECT, pick_codes, "tables"},
+    {OP_INDEX_SELECT, pick_spelt, "tables"},  {OP_INDEX_TENSOR, pick_codes, "tables"},
+    {OP_INDEX_TENSOR, pick_spelt, "tables"},
 };
 
 Status pass_move_quantized(PassContext *p, Graph *g) {
