@@ -144,6 +144,11 @@ def qlinear_cases():
             for a, b in (((2, 3, 8), (2, 3, 8)), ((2, 3, 8), (8,)), ((1, 3, 1), (2, 1, 8))):
                 yield Case(f"{op}_{kind}_{len(b)}{b[0]}", op, "x xs xz y ys yz zs zz", {"x": numbers(dtype, *a), "y": numbers(dtype, *b)}, two,
                            out=(dtype,), **step)
+        # erf(x) + 1 of a GELU: each sum lies in the middle between two codes.
+        middle = {"xs": F32(0.00784314), "xz": dtype(np.iinfo(dtype).min + 128), "y": dtype(np.iinfo(dtype).max), "ys": F32(0.00392157), "yz": dtype(np.iinfo(dtype).min),
+                  "zs": F32(0.00784314), "zz": dtype(np.iinfo(dtype).min)}
+        every = np.arange(np.iinfo(dtype).min, np.iinfo(dtype).max + 1).astype(dtype).reshape(2, 128)
+        yield Case(f"QLinearAdd_{kind}_middle", "QLinearAdd", "x xs xz y ys yz zs zz", {"x": every}, middle, out=(dtype,), rtol=0, atol=0)
         x = {"x": numbers(dtype, 2, 6, 5, 4)}
         names = "x xs xz ys yz"
         yield Case(f"QLinearSigmoid_{kind}", "QLinearSigmoid", names, x, {**one, "ys": F32(1 / 256)}, out=(dtype,), **step)
