@@ -216,6 +216,13 @@ XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims) {
   return made;
 }
 
+XnnId xl_temp_of(XnnLowering *l, const XnnValue *like) {
+  XnnId made = xl_temp(l, like->rank, like->dims);
+  if (xl_ok(l))
+    l->x.values[made].dynamic = like->dynamic;
+  return made;
+}
+
 XnnId xl_temp_like(XnnLowering *l, XnnId id) {
   return xl_ok(l) ? xnn_value_like(&l->x, (XnnDatatype)l->x.values[id].datatype, id) : XNN_NONE;
 }

@@ -248,6 +248,8 @@ XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims);
   xl_temp((l), (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)),                   \
           (const uint32_t[]){__VA_ARGS__})
 XnnId xl_temp_like(XnnLowering *l, XnnId id); /* the same dims, type, scale and zero point */
+/* Floats with the dims of a value that need not be in the graph; the same dims vary. */
+XnnId xl_temp_of(XnnLowering *l, const XnnValue *like);
 /* The upper bound of a size; a temporary with those of dims. */
 uint32_t xl_upper(XnnLowering *l, SymInt size);
 XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims);

@@ -131,10 +131,14 @@ XnnId xl_result_permuted(XnnLowering *l, ValueId y, Permuted t) {
   if (is_straight(l, &t, value_rank(l->g, y)))
     return xl_result(l, y);
   XnnValue like = l->x.values[t.id];
-  for (uint32_t i = 0; i < value_rank(l->g, y); i++)
+  for (uint32_t i = 0; i < value_rank(l->g, y); i++) {
+    bool varies = !sym_is_const(value_dim(l->g, y, i));
     if (!t.more[i])
       like.dims[t.axis[i]] = xl_dim(l, y, i);
-  t.id = xl_temp(l, like.rank, like.dims);
+    for (uint32_t a = t.axis[i]; varies && a <= (uint32_t)t.axis[i] + t.more[i]; a++)
+      like.dynamic |= (uint8_t)(1U << a);
+  }
+  t.id = xl_temp_of(l, &like);
   xl_set_permuted(l, y, t);
   return t.id;
 }

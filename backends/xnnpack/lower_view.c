@@ -117,11 +117,11 @@ static void move_pieces(XnnLowering *l, View *v, uint32_t from, uint32_t to, uin
   XnnValue whole = l->x.values[v->t.id];
   whole.dims[axis] = size;
   for (uint32_t i = 0; i < count; i++) {
-    pieces[i] = xl_temp(l, whole.rank, whole.dims);
+    pieces[i] = xl_temp_of(l, &whole);
     xl_slice(l, v->t.id, axis, whole.rank, i * size, size, pieces[i]);
   }
   whole.dims[target] *= count;
-  XnnId out = xl_temp(l, whole.rank, whole.dims);
+  XnnId out = xl_temp_of(l, &whole);
   xl_concatenate(l, pieces, count, target, out);
   v->t.id = out;
   v->dims[from] = size;

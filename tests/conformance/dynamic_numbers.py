@@ -79,4 +79,11 @@ CASES = [
          't = Transpose<perm = [1,0]>(x) z = Expand(t, q) three = Constant<value_ints = [3]>() '
          'r = ScatterElements<axis = 0, reduction = "add">(p, e, three) w = Expand(x, r)',
          lambda n, m: [floats(3, 4), floats(n, 1)]),
+    # Heads joined again, times weights with scales and zero points for blocks (as an output they stay what ONNX Runtime multiplies).
+    Case('blocks behind joined heads', 'float[n,m,12,32] x', 'float[n,m,4] y, float[384,4] d',
+         'h = Constant<value_ints = [0, 0, 384]>() r = Reshape(x, h) w = Constant<value = uint8[384,4] {' + ', '.join(str(i * 37 % 256) for i in range(384 * 4)) + '}>() '
+         's = Constant<value = float[24,4] {' + ', '.join(str((i % 7 + 1) / 512) for i in range(96)) + '}>() '
+         'z = Constant<value = uint8[24,4] {' + ', '.join(str(i * 29 % 256) for i in range(96)) + '}>() '
+         'd = DequantizeLinear<axis = 0, block_size = 16>(w, s, z) y = MatMul(r, d)',
+         lambda n, m: [floats(n, m, 12, 32)], opset=21),
 ]
