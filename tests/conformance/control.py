@@ -330,6 +330,7 @@ HALF = "h = Constant<value_float = 0.5>() q = ReduceSum<keepdims = 0>(n) "
 
 CASES += [
     while_case("while-constant", number("m", 600) + "c0 = Less(i0, m)", "k = Less(j, m)", rows="600"),
+    while_case("while-half", number("m", 600) + "c0 = Less(i0, m)", "a = Cast<to = 10>(j) b = Cast<to = 10>(m) k = Less(a, b)", rows="600"),
     while_case("while-short", number("m", 3) + "c0 = Less(i0, m)", "k = Less(j, m)", rows="3", jumps=False),
     while_case("while-at-most", number("m", 600) + "c0 = LessOrEqual(i0, m)", "k = LessOrEqual(j, m)", rows="601"),
     while_case("while-down", number("m", 7) + "c0 = Greater(i0, m)", "k = Greater(j, m)", 900, -1, rows="893"),

@@ -60,6 +60,35 @@ static OpId negation(OpId op) {
   return OP_NONE;
 }
 
+/* Integers below are exact in f16, and larger ones stay larger when they are rounded to it. */
+enum { HALF_WHOLE_MAX = 2047 };
+
+/* A known integer, perhaps converted to f16, as a conversion of the model to f16 leaves it. */
+static bool compared_number(Import *im, ValueId v, SymInt *number, bool *half) {
+  NodeId n = value_def(im->g, v);
+  double whole;
+  if (one_whole(im, v, number))
+    return true;
+  *half = value_dtype(im->g, v) == DTYPE_F16;
+  if (*half && n && node_cget(im->g, n)->op == OP_TO_COPY)
+    return dtype_is_int(value_dtype(im->g, node_value(im->g, n, 0))) &&
+           one_whole(im, node_value(im->g, n, 0), number);
+  return *half && one_double(im, v, &whole) && sym_from_float(whole, number);
+}
+
+static bool is_exact_half(const SymTable *t, SymInt number) {
+  return sym_lower(t, number) >= -HALF_WHOLE_MAX && sym_upper(t, number) <= HALF_WHOLE_MAX;
+}
+
+/* The numbers that n compares; false: some are not known. */
+static bool compared_numbers(Import *im, NodeId n, SymInt *x, SymInt *y) {
+  const SymTable *t = &im->g->syms;
+  bool half = false;
+  return compared_number(im, node_value(im->g, n, 0), x, &half) &&
+         compared_number(im, node_value(im->g, n, 1), y, &half) &&
+         (!half || is_exact_half(t, *x) || is_exact_half(t, *y));
+}
+
 /* False: the node is no comparison of two known numbers. */
 static bool add_comparison(Import *im, NodeId n, bool negated, Condition *c) {
   SymTable *t = &im->g->syms;
@@ -70,7 +99,7 @@ static bool add_comparison(Import *im, NodeId n, bool negated, Condition *c) {
   if (op != OP_LT_TENSOR && op != OP_LE_TENSOR && op != OP_GT_TENSOR && op != OP_GE_TENSOR &&
       op != OP_NE_TENSOR)
     return false;
-  if (!one_whole(im, node_value(im->g, n, 0), &x) || !one_whole(im, node_value(im->g, n, 1), &y))
+  if (!compared_numbers(im, n, &x, &y))
     return false;
   bool swap = op == OP_GT_TENSOR || op == OP_GE_TENSOR;
   SymInt d = swap ? sym_sub(t, y, x) : sym_sub(t, x, y);
