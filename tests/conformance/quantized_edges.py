@@ -513,3 +513,12 @@ def halves():
     wide = {"w": codes(I8, 64, 64) // I8(4) + I8(25), "ws": F16(0.001), "b": normal(64).astype(F16)}
     x = np.abs(normal(4, 64))
     yield "half-sums", model("\n".join(lines[:-1]), {"x": x}, wide, {"f2": F32}), {"x": x}, [None], None
+
+    # A mask of the lowest float, whose scale is rounded up: infinite, and 0 times that is NaN.
+    text = "c = DequantizeLinear(m, ms, mz)\nn = Mul(x, c)\n" + pair("n")
+    for dtype in (I8, U8, np.int16, np.uint16):
+        top = np.iinfo(dtype).max
+        scale = np.nextafter(np.finfo(F32).max / F32(top - np.iinfo(dtype).min), F32(np.inf), dtype=F32)
+        mask = {"m": np.array([np.iinfo(dtype).min], dtype), "ms": scale, "mz": dtype(top), **q("n", 1.0, 0, dtype, odd=False)}
+        x = np.array([[0, 1, 0, 2]], F32)
+        yield f"mask-{np.dtype(dtype).name}", model(text, {"x": x}, mask, {"nr": F32}), {"x": x}, [1.0], None

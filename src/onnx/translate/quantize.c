@@ -332,6 +332,7 @@ void translate_quantize_linear(Import *im) {
   if (!import_ok(im) || !check_scale(im, scale, SCALE_DIVIDES) ||
       !read_granularity(im, x, scale, zero, &gr))
     return;
+  x = quantized_without_nan(im, x);
   Target to = target_attribute(im, zero);
   /* The standard divides in the type of the scale; f16 quotients fall into the middle between two
    * codes too often, and ONNX Runtime divides in f32. */

@@ -13,6 +13,8 @@ ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis);
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis);
 /* round(x / scale) + zero, saturated to the type `to`. One scale; zero may be 0. */
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to);
+/* x with the lowest number for NaN, if it is a product with an infinite number; else x. */
+ValueId quantized_without_nan(Import *im, ValueId x);
 /* Whether inputs i, i + 1 (scale) and i + 2 (zero point) can be dequantized by an op that backends
  * match; the scales lie along `axis`. Whether inputs i and i + 1 are one known scale and a zero
  * point. */
