@@ -76,6 +76,13 @@ static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t o
   return true;
 }
 
+/* Halves made floats, as models that were converted back from f16 have them in front of their
+ * weights: at run time each call would convert them. */
+static bool is_widening(const Graph *g, NodeId n) {
+  return node_cget(g, n)->op == OP_TO_COPY && dtype_is_half(value_dtype(g, node_value(g, n, 0))) &&
+         value_dtype(g, node_result(g, n, 0)) == DTYPE_F32;
+}
+
 static bool results_fit(Fold *f, const Graph *g, NodeId n, uint64_t operand_bytes,
                         uint64_t largest) {
   uint64_t total = 0;
@@ -85,6 +92,8 @@ static bool results_fit(Fold *f, const Graph *g, NodeId n, uint64_t operand_byte
     if (t->kind != TYPE_TENSOR || !type_is_static(t) || !add_u64(total, bytes, &total))
       return false;
   }
+  if (is_widening(g, n))
+    operand_bytes *= 2;
   return (total <= f->limit || total <= operand_bytes) &&
          afford(f, g, n, total, operand_bytes, largest);
 }

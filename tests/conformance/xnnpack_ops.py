@@ -510,6 +510,9 @@ def block_cases():
     x = {"x": own.standard_normal((3, 128)).astype(np.float32)}
     yield single("blocks-groups", "MatMulNBits", ["x", "w", "s", "", "g"], x, {"w": codes, "s": scales, "g": np.arange(128, dtype=np.int32) // 32}, **blocks)
     zeros = (own.random((24, 4)) * 15).astype(np.float32)
+    # Weights above --fold-limit that were converted to float16 and are converted back in front of their product.
+    half = {"w": (own.standard_normal((600, 600)) / 16).astype(np.float16)}
+    yield graph("weights-cast-back", [node("Cast", ["w"], "f", to=1), node("MatMul", ["x", "f"])], {"x": own.standard_normal((2, 600)).astype(np.float32)}, half)
     yield single("blocks-real-zeros", "MatMulNBits", ["x", "w", "s", "z"], x, {"w": codes, "s": scales, "z": zeros}, accuracy_level=4, **blocks)
 
 
