@@ -242,8 +242,8 @@ static bool is_apart(XnnLowering *l, ValueId v) {
   return xl_is_unmerged(&t, value_rank(l->g, v));
 }
 
-/* The second operand of products. Of a constant XNNPACK packs floats once, but would convert and
- * pack halves in each call. */
+/* The second operand of products. A constant of f32 XNNPACK packs once, one of f16 it would convert
+ * and pack in each call. */
 static XnnId matrices(XnnLowering *l, ValueId v) {
   static const uint32_t straight[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
   uint32_t dims[XNN_MAX_RANK];
