@@ -149,6 +149,8 @@ def qlinear_cases():
                   "zs": F32(0.00784314), "zz": dtype(np.iinfo(dtype).min)}
         every = np.arange(np.iinfo(dtype).min, np.iinfo(dtype).max + 1).astype(dtype).reshape(2, 128)
         yield Case(f"QLinearAdd_{kind}_middle", "QLinearAdd", "x xs xz y ys yz zs zz", {"x": every}, middle, out=(dtype,), rtol=0, atol=0)
+        ranks = {**middle, "y": np.full((1, 1, 1), np.iinfo(dtype).max, dtype)}
+        yield Case(f"QLinearAdd_{kind}_middle_ranks", "QLinearAdd", "x xs xz y ys yz zs zz", {"x": every}, ranks, out=(dtype,), rtol=0, atol=1)
         x = {"x": numbers(dtype, 2, 6, 5, 4)}
         names = "x xs xz ys yz"
         yield Case(f"QLinearSigmoid_{kind}", "QLinearSigmoid", names, x, {**one, "ys": F32(1 / 256)}, out=(dtype,), **step)

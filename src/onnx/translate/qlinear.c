@@ -25,15 +25,10 @@ typedef struct CodeShift {
   double exact_ratio, exact_offset;
 } CodeShift;
 
+/* Input i, 0 where it is absent. */
 static bool read_number(Import *im, uint32_t i, double *number) {
-  Doubles values;
   *number = 0;
-  if (!in(im, i))
-    return true;
-  if (!value_doubles(im, in(im, i), &values) || values.count != 1)
-    return false;
-  *number = values.at[0];
-  return true;
+  return !in(im, i) || one_double(im, in(im, i), number);
 }
 
 /* Operand i, of scale and zero point behind it, plus the number at input k, likewise; as
@@ -68,8 +63,8 @@ static bool has_ties(const CodeShift *c) {
 static bool add_number(Import *im, uint32_t i, uint32_t k) {
   CodeShift c;
   ValueId codes = in_required(im, i);
-  if (!import_ok(im) || !read_shift(im, i, k, &c) || !has_ties(&c) ||
-      !dtype_in(ex_dtype(im, codes), DT(I8) | DT(U8)))
+  if (!import_ok(im) || ex_rank(im, in_required(im, k)) > ex_rank(im, codes) ||
+      !read_shift(im, i, k, &c) || !has_ties(&c) || !dtype_in(ex_dtype(im, codes), DT(I8) | DT(U8)))
     return false;
   bool is_signed = ex_dtype(im, codes) == DTYPE_I8;
   Quantization q = {.dtype = ex_dtype(im, codes),
