@@ -172,15 +172,16 @@ XnnId xl_from_outside(XnnLowering *l, ValueId v) {
   return is_half(l, v) ? converted(l, id, XNN_FP32) : id;
 }
 
+const uint32_t xl_straight_axes[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
+
 XnnId xl_filter(XnnLowering *l, ValueId v) {
   uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
   if (!is_constant_or_codes(l->g, v))
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "weight-or-bias"));
-  static const uint32_t straight[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
   if (!xl_ok(l))
     return XNN_NONE;
   if (!value_is_const(l->g, v))
-    return xl_dequantized_constant(l, v, rank, dims, straight);
+    return xl_dequantized_constant(l, v, rank, dims, xl_straight_axes);
   return xnn_constant(&l->x, is_half(l, v) ? XNN_FP16 : XNN_FP32, rank, dims, (XnnData){.v = v});
 }
 

@@ -270,6 +270,7 @@ uint64_t xl_elements(XnnLowering *l, ValueId v); /* upper bound */
  */
 const XnnOrder *xl_order(XnnLowering *l, size_t element, uint32_t rank, const uint32_t *dims,
                          const uint32_t *perm);
+extern const uint32_t xl_straight_axes[XNN_MAX_RANK]; /* a permutation that changes nothing */
 /* A constant with its dims permuted to dims, as f16 (of f16 only) or f32. */
 XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                            const uint32_t *perm, bool half);

@@ -245,12 +245,11 @@ static bool is_apart(XnnLowering *l, ValueId v) {
 /* The second operand of products. A constant of f32 XNNPACK packs once, one of f16 it would convert
  * and pack in each call. */
 static XnnId matrices(XnnLowering *l, ValueId v) {
-  static const uint32_t straight[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
   uint32_t dims[XNN_MAX_RANK];
   if (!value_is_const(l->g, v) || value_dtype(l->g, v) != DTYPE_F16)
     return xl_plain(l, v);
   uint32_t rank = xl_dims(l, v, DT(F16), dims);
-  return xl_permuted_constant(l, v, rank, dims, straight, false);
+  return xl_permuted_constant(l, v, rank, dims, xl_straight_axes, false);
 }
 
 /* Exporters drop a leading dim of 1 for bmm and add it again behind it: multiplying in rank 4 makes

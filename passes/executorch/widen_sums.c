@@ -39,21 +39,14 @@ static bool must_widen(const Graph *g, NodeId n) {
   return op == OP_CONVOLUTION || op == OP_AVG_POOL2D;
 }
 
+static ValueId as_f32(void *user, ValueId v) { return build_cast(user, v, DTYPE_F32); }
+
 static Status widen(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId result = node_result(g, n, 0);
-  uint32_t count = node_cget(g, n)->arg_count;
-  ArgIn args[SCHEMA_MAX_ARGS];
-  Arena lists = {0};
   b->before = n;
   b->loc = node_cget(g, n)->loc;
-  for (uint32_t i = 0; i < count; i++) {
-    args[i] = node_arg_in(g, n, i, &lists);
-    if (args[i].kind == ARG_VALUE)
-      args[i].i = build_cast(b, (ValueId)args[i].i, DTYPE_F32);
-  }
-  ValueId wide = build_args(b, node_cget(g, n)->op, args, count);
-  arena_release(&lists);
+  ValueId wide = build_retyped(b, n, DTYPE_F32, as_f32, b);
   ValueId narrow = build_cast(b, wide, value_dtype(g, result));
   TRY(b->status);
   graph_replace_value(g, result, narrow);

@@ -4,11 +4,6 @@
 #include "ir/match.h"
 #include "passes/executorch/views.h"
 
-/* The entry of a list argument for the last dim; one entry may stand for all dims. */
-static int64_t last_of(const Graph *g, NodeId n, uint32_t arg) {
-  return node_ints(g, n, arg)[node_list_count(g, n, arg) - 1];
-}
-
 /* Zeros that another node puts around x are gathered with the windows (windows.c): x stays. */
 static bool is_line(const Graph *g, NodeId n) {
   if (node_cget(g, n)->op != OP_CONVOLUTION || node_bool(g, n, 6))
@@ -31,8 +26,8 @@ static void rewrite(Builder *b, NodeId n) {
   b->before = n;
   b->loc = node_cget(g, n)->loc;
   ValueId x = without_rows(b, node_value(g, n, 0)), weight = without_rows(b, node_value(g, n, 1));
-  int64_t stride = last_of(g, n, 3), padding = last_of(g, n, 4), dilation = last_of(g, n, 5),
-          output_padding = 0;
+  int64_t stride = node_entry(g, n, 3, 1, 1), padding = node_entry(g, n, 4, 1, 0),
+          dilation = node_entry(g, n, 5, 1, 1), output_padding = 0;
   ValueId y = build(b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(node_value(g, n, 2)),
                     A_INTS(&stride, 1), A_INTS(&padding, 1), A_INTS(&dilation, 1), A_BOOL(false),
                     A_INTS(&output_padding, 1), A_INT(node_int(g, n, 8)));

@@ -6,6 +6,7 @@
  * operands, and whose results nobody wants as a whole. When a matrix product is among them, all are
  * computed for the slice alone, and what they read from other nodes is sliced instead. */
 #include "ir/builder.h"
+#include "ir/match.h"
 #include "passes/pass.h"
 
 enum { WHOLE = -1, REFUSED = -2, MANY_DIMS = 255 };
@@ -110,8 +111,7 @@ static int operand_dim(const Graph *g, NodeId n, uint32_t i, ValueId v, uint32_t
 }
 
 static bool is_product(const Graph *g, NodeId n) {
-  OpId op = node_cget(g, n)->op;
-  return op == OP_LINEAR || op == OP_MATMUL || op == OP_BMM || op == OP_MM;
+  return match_matrix_product(node_cget(g, n)->op);
 }
 
 /* --- the region --- */

@@ -14,6 +14,7 @@
  * at once, but for small constants; a product also where only its weights do. What is no code at
  * the end is converted back. */
 #include "interp/fold.h"
+#include "ir/match.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
 
@@ -66,9 +67,7 @@ static bool can_widen(const Graph *g, NodeId n) {
   return true;
 }
 
-static bool is_product(OpId op) {
-  return op == OP_MM || op == OP_BMM || op == OP_MATMUL || op == OP_LINEAR || op == OP_CONVOLUTION;
-}
+static bool is_product(OpId op) { return match_matrix_product(op) || op == OP_CONVOLUTION; }
 
 /* Whether the operands of n that are f16 or bf16 come from codes. */
 static bool all_from_codes(const Widener *w, NodeId n) {
@@ -82,32 +81,14 @@ static bool all_from_codes(const Widener *w, NodeId n) {
   return any;
 }
 
-static bool is_candidate(const Widener *w, NodeId n) {
-  const Graph *g = w->b.g;
-  return can_widen(g, n) && (all_from_codes(w, n) ||
-                             (is_product(node_cget(g, n)->op) && is_wide(w, node_value(g, n, 1))));
-}
-
 /* The operand v in f32. */
-static ValueId widened(Widener *w, ValueId v) {
+static ValueId widened(void *user, ValueId v) {
+  Widener *w = user;
   if (is_wide(w, v))
-    return build_cast(&w->b, node_value(w->b.g, value_def(w->b.g, v), 0), DTYPE_F32);
-  return v && is_half(w->b.g, v) ? build_cast(&w->b, v, DTYPE_F32) : v;
-}
-
-static ArgIn widened_arg(Widener *w, NodeId n, uint32_t i, Arena *lists) {
-  ArgIn in = node_arg_in(w->b.g, n, i, lists);
-  if (in.kind == ARG_VALUE)
-    in.i = widened(w, (ValueId)in.i);
-  if (in.kind == ARG_DTYPE)
-    in.i = DTYPE_F32;
-  if (in.kind == ARG_VALUES) {
-    ValueId *values = ARENA_ARRAY(lists, ValueId, in.count);
-    for (uint32_t k = 0; k < in.count; k++)
-      values[k] = widened(w, in.values[k]);
-    in.values = values;
-  }
-  return in;
+    v = node_value(w->b.g, value_def(w->b.g, v), 0);
+  else if (!v || !is_half(w->b.g, v))
+    return v;
+  return build_cast(&w->b, v, DTYPE_F32);
 }
 
 static void replace_result(Widener *w, ValueId result, ValueId wide, bool from_codes) {
@@ -119,16 +100,9 @@ static void replace_result(Widener *w, ValueId result, ValueId wide, bool from_c
     mark(w, made);
 }
 
-static Status widen(Widener *w, NodeId n) {
+static Status widen(Widener *w, NodeId n, bool from_codes) {
   Graph *g = w->b.g;
-  uint32_t count = node_cget(g, n)->arg_count;
-  bool from_codes = all_from_codes(w, n);
-  ArgIn args[SCHEMA_MAX_ARGS];
-  Arena lists = {0};
-  for (uint32_t i = 0; i < count; i++)
-    args[i] = widened_arg(w, n, i, &lists);
-  ValueId wide = build_args(&w->b, node_cget(g, n)->op, args, count);
-  arena_release(&lists);
+  ValueId wide = build_retyped(&w->b, n, DTYPE_F32, widened, w);
   TRY(w->b.status);
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     replace_result(w, node_result(g, n, i), wide + i, from_codes);
@@ -152,7 +126,7 @@ static void remove_unused(const Widener *w) {
   Graph *g = w->b.g;
   for (NodeId n = g->last, before; n; n = before) {
     before = node_cget(g, n)->prev;
-    if (node_cget(g, n)->op == OP_TO_COPY && !g->values[node_result(g, n, 0)].use_count)
+    if (node_cget(g, n)->op == OP_TO_COPY && node_unused(g, n, 0))
       graph_remove_node(g, n);
   }
 }
@@ -179,9 +153,12 @@ static Status visit(Widener *w, NodeId n) {
   else if (op == OP_TO_COPY && is_half(g, node_result(g, n, 0)) &&
            is_from_codes(g, node_value(g, n, 0)))
     mark(w, node_result(g, n, 0));
-  else if (is_candidate(w, n))
-    return widen(w, n);
-  return STATUS_OK;
+  if (!can_widen(g, n))
+    return STATUS_OK;
+  bool from_codes = all_from_codes(w, n);
+  if (!from_codes && !(is_product(op) && is_wide(w, node_value(g, n, 1))))
+    return STATUS_OK;
+  return widen(w, n, from_codes);
 }
 
 Status pass_widen_quantized(PassContext *p, Graph *g) {

@@ -76,8 +76,8 @@ static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t o
   return true;
 }
 
-/* Halves made floats, as models that were converted back from f16 have them in front of their
- * weights: at run time each call would convert them. */
+/* Whether n converts f16 or bf16 to f32, as models do in front of weights that are stored so: at
+ * run time each call would convert them. */
 static bool is_widening(const Graph *g, NodeId n) {
   return node_cget(g, n)->op == OP_TO_COPY && dtype_is_half(value_dtype(g, node_value(g, n, 0))) &&
          value_dtype(g, node_result(g, n, 0)) == DTYPE_F32;

@@ -278,7 +278,7 @@ static const SymInt *written_places(Known *k, bool by_rows, uint32_t *count) {
 static bool write_size(Known *k, SymInt at, SymInt with, bool add) {
   if (!sym_is_const(at) || at < -(int64_t)k->count || at >= k->count)
     return false;
-  SymInt *to = &k->out[at < 0 ? at + k->count : at];
+  SymInt *to = &k->out[wrap_dim(at, k->count)];
   *to = add ? sym_add(&k->g->syms, *to, with) : with;
   return true;
 }

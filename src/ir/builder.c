@@ -157,6 +157,29 @@ ValueId build_on(Builder *b, NodeId n, const ArgIn *first, uint32_t count) {
   return build_args(b, node_cget(b->g, n)->op, args, all);
 }
 
+ValueId build_retyped(Builder *b, NodeId n, DType dtype, ValueId operand(void *user, ValueId v),
+                      void *user) {
+  ArgIn args[SCHEMA_MAX_ARGS];
+  Arena lists = {0};
+  uint32_t count = node_cget(b->g, n)->arg_count;
+  for (uint32_t i = 0; i < count; i++) {
+    args[i] = node_arg_in(b->g, n, i, &lists);
+    if (args[i].kind == ARG_VALUE)
+      args[i].i = operand(user, (ValueId)args[i].i);
+    if (args[i].kind == ARG_DTYPE)
+      args[i].i = dtype;
+    if (args[i].kind != ARG_VALUES)
+      continue;
+    ValueId *values = ARENA_ARRAY(&lists, ValueId, args[i].count);
+    for (uint32_t k = 0; k < args[i].count; k++)
+      values[k] = operand(user, args[i].values[k]);
+    args[i].values = values;
+  }
+  ValueId first = build_args(b, node_cget(b->g, n)->op, args, count);
+  arena_release(&lists);
+  return first;
+}
+
 ValueId build_cast(Builder *b, ValueId x, DType to) {
   if (b->status != STATUS_OK || value_dtype(b->g, x) == to)
     return x;

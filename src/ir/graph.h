@@ -436,7 +436,7 @@ static inline bool value_used_once(const Graph *g, ValueId v) {
 }
 /* Whether v is an output of the graph. */
 bool value_is_output(const Graph *g, ValueId v);
-/* The node that alone uses v, once; 0: there is none, or v is an output. */
+/* The node that alone uses v, once; 0 when several do, or none, or v is an output. */
 static inline NodeId value_only_user(const Graph *g, ValueId v) {
   NodeId user = value_used_once(g, v) ? g->uses[first_use(g, v)].node : 0;
   return user == NODE_OUTPUT ? 0 : user;

@@ -9,6 +9,10 @@
 NodeId match_op(const Graph *g, ValueId v, OpId op);
 /* As match_op, and v has no other user: the node would be dead after a rewrite. */
 NodeId match_op_once(const Graph *g, ValueId v, OpId op);
+/* An op that multiplies matrices of which the second is operand 1. */
+static inline bool match_matrix_product(OpId op) {
+  return op == OP_LINEAR || op == OP_MATMUL || op == OP_BMM || op == OP_MM;
+}
 /* v is one number everywhere: a float or integer constant of one element. */
 bool match_number(const Graph *g, ValueId v, double *number);
 /* All elements of v, which are integers, are *least to *most: a clamp says so, of what views, casts

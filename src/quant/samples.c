@@ -22,7 +22,7 @@ typedef struct Thread {
   SampleWorker *w;
 } Thread;
 
-/* False when there is none left, or something failed. */
+/* False behind the last sample, and when something failed. */
 static bool take_sample(Shared *s, SampleWorker *w) {
   bool more = false;
   arena_reset(&w->arena);

@@ -6,6 +6,7 @@
 #include "ir/transform.h"
 #include "onnx/translate/quantized.h"
 #include "ops/quantized.h"
+#include "support/number.h"
 
 /* --- unpacking --- */
 
@@ -251,11 +252,8 @@ ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, Va
 static bool groups_are_blocks(Import *im, const Blocks *w, ValueId groups) {
   const Constant *c = import_ok(im) ? value_constant(im->g, groups) : NULL;
   bool same = c && ex_dtype(im, groups) == DTYPE_I32 && c->size / sizeof(int32_t) >= (uint64_t)w->k;
-  for (int64_t i = 0; i < w->k && same; i++) {
-    int32_t group;
-    memcpy(&group, c->data + (uint64_t)i * sizeof group, sizeof group);
-    same = group == i / w->size;
-  }
+  for (int64_t i = 0; i < w->k && same; i++)
+    same = (int32_t)load_u32(c->data + (uint64_t)i * sizeof(int32_t)) == i / w->size;
   return same;
 }
 
