@@ -80,6 +80,12 @@ typedef struct FoundRows {
 } FoundRows;
 enum { FOUND_ROWS = 64 };
 
+/* The number of an iteration, which is less than that of the steps; see loop_most(). */
+typedef struct LoopNumber {
+  SymInt number, below;
+  const struct LoopNumber *next; /* of a loop that was begun before */
+} LoopNumber;
+
 typedef struct ImportState {
   Fold fold;
   Arena arena;
@@ -92,6 +98,7 @@ typedef struct ImportState {
   NodeNames node_names;
   KnownRow known_rows[KNOWN_ROWS];
   FoundRows found_rows[FOUND_ROWS];
+  const LoopNumber *loop_numbers; /* the last one first */
   uint32_t frame_count;
   uint32_t inlined; /* nodes of functions and subgraphs so far */
   uint32_t trials;  /* within each other, see control_try */

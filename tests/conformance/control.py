@@ -220,6 +220,21 @@ CASES = [
              p = ReduceMax<axes = [0], keepdims = 1>(s) h = Constant<value_float = 1.5>() d = Mul(p, h) n = Concat<axis = 0>(s, d)
              r0 = ReduceMax<keepdims = 0>(d) k = Less(r0, e) }>""",
          [[abs(floats(1, 2)) + 0.1, real(e)] for e in (1e9,)], opset=13),
+    Case("loop-rows", "int64[b] o, float[16] x", "float[b] y", """
+         b = Size(o) end = Constant<value_ints = [16]>() ends = Concat<axis = 0>(o, end)
+         one = Constant<value_ints = [1]>() line = Constant<value_ints = [-1]>() t = Constant<value = bool {1}>()
+         y0 = Loop (b, t) <body = l (int64 i, bool c) => (bool k, float r) {
+             k = Identity(c) i0 = Reshape(i, line) i1 = Add(i0, one) i2 = Add(i1, one)
+             from = Slice(ends, i0, i1) to = Slice(ends, i1, i2) part = Slice(x, from, to) r = ReduceSum<keepdims = 0>(part) }>
+         y = Identity(y0)""",
+         [[whole(o), floats(16)] for o in ([0, 3, 3, 9], [0], [0, 5, 6, 8, 9, 16, 16])], {"b": "1..7"}),
+    Case("loop-far-steps", "float[1,s,3] x", "float[1,r,3] y", """
+         d = Shape(x) at = Constant<value_int = 1>() n = Gather(d, at) t = Constant<value = bool {1}>()
+         far = Constant<value_ints = [1000000000]>() one = Constant<value_ints = [1]>() line = Constant<value_ints = [-1]>()
+         z = Loop (n, t) <body = l (int64 i, bool c) => (bool k, float[1,3] r) {
+             k = Identity(c) i0 = Reshape(i, line)
+             q = Slice(x, i0, far, one, far) p = Squeeze(q, one) e = Exp(p) u = ReduceMax<keepdims = 1>(p) r = Div(e, u) }>
+         y = Transpose<perm = [1, 0, 2]>(z)""", [[floats(1, s, 3)] for s in (1, 4, 9)], {"s": "1..9"}),
     Case("newton", "float a", "float y, int64 n", """
          one = Constant<value_float = 1.0>() zero = Constant<value_int = 0>() t = Constant<value = bool {1}>() m = Constant<value_int = 100>()
          y, n = Loop (m, t, one, zero) <body = b (int64 i, bool c, float x, int64 j) => (bool k, float z, int64 l) {

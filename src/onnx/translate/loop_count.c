@@ -39,6 +39,38 @@ bool loop_is_inner(const SymTable *t, SymInt v, uint32_t symbols) {
   return false;
 }
 
+/* --- numbers of iterations --- */
+
+/* How often the number is in the sum d. */
+static int64_t coefficient_of(const SymTable *t, SymInt d, SymInt number) {
+  if (d == number)
+    return 1;
+  if (sym_is_const(d) || sym_expr(t, d)->kind != SYM_SUM)
+    return 0;
+  const SymExpr *e = sym_expr(t, d);
+  for (uint32_t i = 0; i < e->count; i++)
+    if (e->terms[i] == number)
+      return e->coefficients[i];
+  return 0;
+}
+
+void loop_number_below(Import *im, SymInt number, SymInt below) {
+  LoopNumber *n = ARENA_NEW(&im->state->arena, LoopNumber);
+  *n = (LoopNumber){number, below, im->state->loop_numbers};
+  im->state->loop_numbers = n;
+}
+
+SymInt loop_most(Import *im, SymInt v) {
+  SymTable *t = &im->g->syms;
+  /* Inner loops are last in, and their numbers of steps may depend on the outer ones. */
+  for (const LoopNumber *n = im->state->loop_numbers; n; n = n->next) {
+    int64_t times = coefficient_of(t, v, n->number);
+    SymInt last = times > 0 ? sym_sub(t, n->below, 1) : 0;
+    v = sym_add(t, v, sym_mul(t, sym_sub(t, last, n->number), times));
+  }
+  return v;
+}
+
 /* --- taking a condition apart --- */
 
 static void add_part(Condition *c, SymInt d, bool other) {
@@ -143,15 +175,7 @@ static void take_apart(Import *im, ValueId v, bool negated, Condition *c, uint32
 
 /* d = a * number + b, a a plain number and b the same in all steps. */
 static bool split(SymTable *t, SymInt d, SymInt number, uint32_t symbols, int64_t *a, SymInt *b) {
-  *a = 0;
-  if (d == number) {
-    *a = 1;
-  } else if (!sym_is_const(d) && sym_expr(t, d)->kind == SYM_SUM) {
-    const SymExpr *e = sym_expr(t, d);
-    for (uint32_t i = 0; i < e->count; i++)
-      if (e->terms[i] == number)
-        *a = e->coefficients[i];
-  }
+  *a = coefficient_of(t, d, number);
   *b = sym_sub(t, d, sym_mul(t, number, *a));
   return *a > -LOOP_COUNTED_MAX && *a < LOOP_COUNTED_MAX && !loop_is_inner(t, *b, symbols);
 }

@@ -43,6 +43,11 @@ bool counter_holds(Import *im, const LoopCounter *c, ValueId next, SymInt number
  * operands are known by `number`, which is 0 in the first step; symbols: how many symbols there
  * were before the loop, all later ones may change from step to step. */
 LoopSteps loop_steps(Import *im, ValueId first, ValueId again, SymInt number, uint32_t symbols);
+/* The iterations of a loop whose number is the symbol `number` are fewer than `below`. */
+void loop_number_below(Import *im, SymInt number, SymInt below);
+/* The most that v is in any iteration of the loops around it: their numbers are replaced by the
+ * last ones, by loop_number_below(). */
+SymInt loop_most(Import *im, SymInt v);
 /* Does the size depend on a symbol that the loop has made? */
 bool loop_is_inner(const SymTable *t, SymInt v, uint32_t symbols);
 

@@ -226,6 +226,8 @@ static void begin(Import *im, Attempt *a) {
     a->number = sym_symbol(&im->g->syms, SV(""), 0, max_i64(a->most, 1) - 1, true);
     value_set_type(im->g, first, graph_scalar_type(im->g, TYPE_INT, a->number, true));
   }
+  if (a->trip.kind == ARG_INT)
+    loop_number_below(im, a->number, a->trip.i);
   known = 0;
   for (uint32_t k = 0; k < a->count; k++) {
     a->values[k] = a->states[k].kept == KEPT ? a->states[k].init : 0;

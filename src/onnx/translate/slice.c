@@ -3,6 +3,7 @@
  * for as many i as output 0 declares; or for as many as starts and ends have between them, where
  * the axes and steps are known. */
 #include "onnx/data_sizes.h"
+#include "onnx/translate/loop_count.h"
 
 typedef struct SliceAxis {
   SymInt start, end;
@@ -20,9 +21,21 @@ static SymInt clamp_bound(Import *im, SymInt bound, SymInt size, int64_t least) 
   return sym_max(t, least, sym_min(t, bound, sym_add(t, size, least)));
 }
 
+/* One row, as it is in each iteration of a loop where the end, or a step beyond the end, follows
+ * the number of the iteration. Of sizes that vary that is known by the number of steps only. */
+static bool is_row_of_iteration(Import *im, SymInt size, const SliceAxis *a) {
+  SymTable *t = &im->g->syms;
+  SymInt most = loop_most(im, a->start), behind = sym_sub(t, a->end, a->start);
+  return most != a->start && a->step > 0 && sym_lower(t, a->start) >= 0 &&
+         sym_lower(t, behind) >= 1 && sym_known_lt(t, most, size) == 1 &&
+         (sym_upper(t, behind) <= a->step || sym_upper(t, size) <= a->step);
+}
+
 static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
   SymTable *t = &im->g->syms;
   SymInt size = ex_dim(im, x, axis), begin, end;
+  if (is_row_of_iteration(im, size, &a))
+    return ex_unsqueeze(im, ex_pick(im, x, axis, a.start), axis);
   if (a.step > 0) {
     begin = clamp_bound(im, a.start, size, 0);
     end = clamp_bound(im, a.end, size, 0);
