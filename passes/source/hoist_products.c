@@ -2,7 +2,12 @@
  * it, all at once:
  *   loop i < n: y = mm(x[i], w)  ->  all = mm(x, w); loop i < n: y = all[i].
  * Cells of recurrent networks that are spelt out in the body of Loop or Scan multiply their input
- * so. A product of many rows reads the matrix once, and one of a row reads it each time. */
+ * so. A product of many rows reads the matrix once, and one of a row reads it each time.
+ *
+ * So are products of each row of a tensor where an exporter has unrolled the loop:
+ *   y0 = mm(x[0], w); y1 = mm(x[1], w)  ->  all = mm(x, w); y0 = all[0]; y1 = all[1]. */
+#include <stdlib.h>
+
 #include "ir/builder.h"
 #include "ir/match.h"
 #include "ir/region.h"
@@ -64,47 +69,52 @@ static ValueId operand_rows(const Hoist *h, ValueId v) {
   return 0;
 }
 
+static ValueId bias_of(const Graph *g, NodeId n) {
+  return node_cget(g, n)->op == OP_LINEAR && !node_absent(g, n, 2) ? node_value(g, n, 2) : 0;
+}
+
 static bool is_product(const Graph *g, NodeId n) {
   OpId op = (OpId)node_cget(g, n)->op;
   if (op != OP_MM && op != OP_LINEAR)
     return false;
-  ValueId bias = op == OP_LINEAR && !node_absent(g, n, 2) ? node_value(g, n, 2) : 0;
+  ValueId bias = bias_of(g, n);
   return value_is_const(g, node_value(g, n, 1)) && (!bias || value_is_const(g, bias));
 }
 
-/* The product of all rows, before the loop: [trips, rows of one, columns]. */
-static ValueId multiply_all(const Hoist *h, NodeId n, ValueId x) {
-  Graph *g = h->g;
+/* The product n with all rows of x, before the node: the dims of x, but the last one. */
+static ValueId multiply_all(Graph *g, NodeId n, ValueId x, NodeId before) {
   ValueId w = node_value(g, n, 1), y = node_result(g, n, 0);
-  SymInt columns = value_dim(g, y, value_rank(g, y) - 1),
-         inner = value_dim(g, x, value_rank(g, x) - 1);
-  Builder b = builder_make(g, h->loop, node_cget(g, n)->loc);
-  SymInt rows = 1;
-  for (uint32_t i = 1; i + 1 < value_rank(g, x); i++)
-    rows = sym_mul(&g->syms, rows, value_dim(g, x, i));
-  SymInt flat[] = {sym_mul(&g->syms, h->trips, rows), inner}, dims[] = {h->trips, rows, columns};
+  Dims dims = value_dims(g, x);
+  SymInt inner = dims.d[dims.rank - 1];
+  Builder b = builder_make(g, before, node_cget(g, n)->loc);
+  dims.d[dims.rank - 1] = value_dim(g, y, value_rank(g, y) - 1);
+  SymInt flat[] = {sym_product(&g->syms, dims.d, dims.rank - 1), inner};
   ValueId all = build_view(&b, x, flat, 2);
   if (node_cget(g, n)->op == OP_MM)
     all = build(&b, OP_MM, A_VAL(all), A_VAL(w));
   else
-    all = build(&b, OP_LINEAR, A_VAL(all), A_VAL(w),
-                A_OPT(node_absent(g, n, 2) ? 0 : node_value(g, n, 2)));
-  all = build_view(&b, all, dims, 3);
+    all = build(&b, OP_LINEAR, A_VAL(all), A_VAL(w), A_OPT(bias_of(g, n)));
+  all = build_view_as(&b, all, dims);
   return b.status == STATUS_OK ? all : 0;
 }
 
-static Status hoist(const Hoist *h, NodeId n, ValueId x) {
-  Graph *g = h->g;
-  ValueId y = node_result(g, n, 0), all = multiply_all(h, n, x);
-  if (!all)
-    return STATUS_INTERNAL;
+/* Row `at` of `all` along the dim takes the place of the product n. */
+static Status take_row(Graph *g, NodeId n, ValueId all, uint32_t dim, SymInt at) {
+  ValueId y = node_result(g, n, 0);
   Builder b = builder_make(g, n, node_cget(g, n)->loc);
-  ValueId row = build(&b, OP_SELECT_COPY_INT, A_VAL(all), A_INT(0), A_INT(h->counter));
+  ValueId row = build(&b, OP_SELECT_COPY_INT, A_VAL(all), A_INT(dim), A_INT(at));
   row = build_view_as(&b, row, value_dims(g, y));
   TRY(b.status);
   graph_replace_value(g, y, row);
   graph_remove_node(g, n);
   return STATUS_OK;
+}
+
+/* --- loops --- */
+
+static Status hoist(const Hoist *h, NodeId n, ValueId x) {
+  ValueId all = multiply_all(h->g, n, x, h->loop);
+  return all ? take_row(h->g, n, all, 0, h->counter) : STATUS_INTERNAL;
 }
 
 static Status hoist_from(Hoist *h, uint64_t *count) {
@@ -121,20 +131,125 @@ static Status hoist_from(Hoist *h, uint64_t *count) {
   return STATUS_OK;
 }
 
+/* --- loops that were unrolled --- */
+
+/* A product of row `at` of x along a dim. */
+typedef struct Unrolled {
+  ValueId x, w, bias;
+  uint32_t dim, at;
+  NodeId scope, node;
+} Unrolled;
+
+/* Finds the row of a tensor that v is, but for dims of 1. */
+static bool find_row(const Graph *g, ValueId v, Unrolled *u) {
+  SymInt columns = value_dim(g, v, value_rank(g, v) - 1);
+  NodeId n = value_def(g, v);
+  while (n && node_cget(g, n)->op == OP_VIEW_COPY) {
+    v = node_value(g, n, 0);
+    n = value_def(g, v);
+  }
+  OpId op = n ? (OpId)node_cget(g, n)->op : OP_NONE;
+  bool select = op == OP_SELECT_COPY_INT, split = op == OP_SPLIT_WITH_SIZES_COPY;
+  if (!select && !split && op != OP_SLICE_COPY_TENSOR)
+    return false;
+  u->x = node_value(g, n, 0);
+  uint32_t rank = value_rank(g, u->x);
+  u->dim = (uint32_t)wrap_dim(node_int(g, n, split ? 2 : 1), rank);
+  SymInt size = value_dim(g, u->x, u->dim), at = split ? (SymInt)(v - node_result(g, n, 0)) : 0;
+  if (!split)
+    at = node_int_or(g, n, 2, 0);
+  if (!sym_is_const(size) || !sym_is_const(at) || u->dim + 1 >= rank ||
+      value_dim(g, u->x, rank - 1) != columns)
+    return false;
+  at += at < 0 ? size : 0;
+  u->at = (uint32_t)at;
+  return at >= 0 && at < size && (select || value_dim(g, v, u->dim) == 1) &&
+         (!split || node_cget(g, n)->result_count == size);
+}
+
+static int compare_unrolled(const void *a, const void *b) {
+  const Unrolled *x = a, *y = b;
+  const uint32_t keys[][2] = {{x->x, y->x},       {x->dim, y->dim},     {x->w, y->w},
+                              {x->bias, y->bias}, {x->scope, y->scope}, {x->at, y->at}};
+  for (size_t i = 0; i < COUNT_OF(keys); i++)
+    if (keys[i][0] != keys[i][1])
+      return keys[i][0] < keys[i][1] ? -1 : 1;
+  return 0;
+}
+
+static bool are_of_one_product(const Graph *g, const Unrolled *a, const Unrolled *b) {
+  return a->x == b->x && a->dim == b->dim && a->w == b->w && a->bias == b->bias &&
+         a->scope == b->scope && node_cget(g, a->node)->op == node_cget(g, b->node)->op;
+}
+
+/* Whether these are products of all rows, each once. */
+static bool are_all_rows(const Graph *g, const Unrolled *u, uint32_t count) {
+  bool all = count > 1 && value_dim(g, u->x, u->dim) == count;
+  for (uint32_t i = 0; i < count; i++)
+    all = all && u[i].at == i;
+  return all;
+}
+
+/* places: by node, its place in the order of the graph. */
+static Status join(Graph *g, const Unrolled *u, uint32_t count, const uint32_t *places) {
+  NodeId first = u[0].node;
+  for (uint32_t i = 1; i < count; i++)
+    first = places[u[i].node] < places[first] ? u[i].node : first;
+  ValueId all = multiply_all(g, first, u->x, first);
+  if (!all)
+    return STATUS_INTERNAL;
+  for (uint32_t i = 0; i < count; i++)
+    TRY(take_row(g, u[i].node, all, u->dim, u[i].at));
+  return STATUS_OK;
+}
+
+static Status join_unrolled(PassContext *p, const Hoist *h, uint64_t *joined) {
+  Graph *g = h->g;
+  Unrolled *found = ARENA_ARRAY(p->scratch, Unrolled, g->live_nodes + 1);
+  uint32_t *places = ARENA_ARRAY(p->scratch, uint32_t, g->node_count), count = 0, place = 0;
+  for (FOR_NODES(g, n)) {
+    Unrolled u = {.node = n, .scope = h->regions.any && n < h->nodes ? h->regions.scope[n] : 0};
+    places[n] = place++;
+    if (n >= h->nodes || !is_product(g, n) || !find_row(g, node_value(g, n, 0), &u))
+      continue;
+    u.w = node_value(g, n, 1);
+    u.bias = bias_of(g, n);
+    found[count++] = u;
+  }
+  qsort(found, count, sizeof *found, compare_unrolled);
+  for (uint32_t i = 0, end; i < count; i = end) {
+    for (end = i + 1; end < count && are_of_one_product(g, &found[i], &found[end]);)
+      end++;
+    if (!are_all_rows(g, found + i, end - i))
+      continue;
+    TRY(join(g, found + i, end - i, places));
+    *joined += end - i;
+  }
+  return STATUS_OK;
+}
+
+static Status hoist_from_loops(Hoist *h, uint64_t *count) {
+  const Graph *g = h->g;
+  for (FOR_NODES(g, n)) {
+    if (n >= h->nodes || node_cget(g, n)->op != OP_LOOP || !is_counted(g, &h->regions, n))
+      continue;
+    h->loop = n;
+    h->counter = value_type(g, node_result(g, n, 0))->dims[0];
+    h->trips = node_arg(g, n, 0)->i;
+    TRY(hoist_from(h, count));
+  }
+  return STATUS_OK;
+}
+
 Status pass_hoist_products(PassContext *p, Graph *g) {
   Hoist h = {.g = g, .nodes = g->node_count};
   NodeId at;
   uint64_t count = 0;
-  if (regions_find(g, p->scratch, &h.regions, &at) != NULL || !h.regions.any)
+  if (regions_find(g, p->scratch, &h.regions, &at) != NULL)
     return STATUS_OK;
-  for (FOR_NODES(g, n)) {
-    if (n >= h.nodes || node_cget(g, n)->op != OP_LOOP || !is_counted(g, &h.regions, n))
-      continue;
-    h.loop = n;
-    h.counter = value_type(g, node_result(g, n, 0))->dims[0];
-    h.trips = node_arg(g, n, 0)->i;
-    TRY(hoist_from(&h, &count));
-  }
+  if (h.regions.any)
+    TRY(hoist_from_loops(&h, &count));
+  TRY(join_unrolled(p, &h, &count));
   pass_count(p, "products", count);
   return STATUS_OK;
 }
