@@ -481,6 +481,17 @@ CASES += [
              e = Exp(part) d0 = Squeeze(b0) d1 = Squeeze(b2) by = Squeeze(one) at = Range(d0, d1, by) row = Reshape(at, two) index = Tile(row, rows)
              r = ScatterElements<axis = 1>(s, index, e) }>""",
          [[floats(2, 6), whole(n)] for n in (3, 1, 6)]),
+    # The position in a list is data, also in one that a loop makes.
+    Case("list-at", "float[3,4] x, int64 i", "float[4] y, float[1,4] z", """
+         s = SplitToSequence<axis = 0, keepdims = 0>(x) y = SequenceAt(s, i)
+         t = SplitToSequence<axis = 0>(x) z = SequenceAt(t, i)""",
+         [[floats(3, 4), whole(i)] for i in (0, 2, -1, -3)], jumps=False, fails=[[floats(3, 4), whole(3)], [floats(3, 4), whole(-4)]], says="out of range"),
+    Case("list-of-loop-at", "float[3] x, float[n] v, int64 i", "float[3] y, float[3] z", TRUE + """
+         e = SequenceEmpty<dtype = 1>() steps = Size(v) last = Constant<value_int = -1>()
+         w, s = Loop (steps, t, x, e) <body = b (int64 i, bool c, float[3] a, seq(float[3]) l) => (bool k, float[3] r, seq(float[3]) m) {
+             k = Identity(c) r = Sin(a) m = SequenceInsert(l, r) }>
+         y = SequenceAt(s, i) z = SequenceAt(s, last)""",
+         [[floats(3), floats(n), whole(i)] for n, i in ((3, 1), (1, 0), (5, -4))], {"n": "1..5"}),
     # Lists at the end: a known number of tensors, and as many as there are steps.
     Case("list-output", "float[4,6] x", "seq(float[4,k]) y, float[4,6] z",
          "s = Constant<value_ints = [1,2,3]>() z = Neg(x) y = SplitToSequence<axis = 1>(x, s)", [[floats(4, 6)]], jumps=False),

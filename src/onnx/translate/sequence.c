@@ -9,7 +9,7 @@ static bool in_sequence(Import *im, Binding *sequence) {
   if (sequence->kind == BIND_STACK)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "the sequence has a tensor for each step of a loop that is not unrolled, which "
-                "ConcatFromSequence and SequenceLength alone take");
+                "ConcatFromSequence, SequenceAt and SequenceLength alone take");
   else if (sequence->kind != BIND_SEQUENCE)
     import_fail(im, DIAG_INPUT_TYPE, "input 0 is not a sequence");
   return import_ok(im);
@@ -25,8 +25,10 @@ static bool in_position(Import *im, uint32_t i, uint32_t count, bool insert, uin
     return import_ok(im);
   }
   if (!one_const(im, in(im, i), &given))
-    return import_fail(im, DIAG_INPUT_NOT_CONST,
-                       "a position in a sequence must be known when lowering: make it a constant");
+    return import_fail(
+        im, DIAG_INPUT_NOT_CONST,
+        "a position in a sequence must be known when lowering, but for SequenceAt of "
+        "tensors of one shape: make it a constant (of an input, --value does)");
   int64_t position = given < 0 ? given + count : given;
   if (position < 0 || position > most)
     import_fail(im, DIAG_ARG_RANGE, "position %lld is outside a sequence of %u tensors",
@@ -79,10 +81,38 @@ void translate_sequence_erase(Import *im) {
   out_sequence(im, 0, items, s.count - 1);
 }
 
+/* The tensors one above the other; 0 when they differ in type or shape. */
+static ValueId stack_of(Import *im, const Binding *s) {
+  ValueId *rows = ARENA_ARRAY(&im->scratch, ValueId, s->count + 1);
+  for (uint32_t i = 0; i < s->count; i++) {
+    if (!s->items[i] || !import_ok(im) ||
+        value_get(im->g, s->items[i])->type != value_get(im->g, s->items[0])->type ||
+        ex_rank(im, s->items[i]) == MAX_RANK)
+      return 0;
+    rows[i] = ex_unsqueeze(im, s->items[i], 0);
+  }
+  return s->count ? ex_cat(im, rows, s->count, 0) : 0;
+}
+
+static ValueId row_at(Import *im, ValueId stack, ValueId position) {
+  Dims row = shape_of(im, stack);
+  if (!import_ok(im))
+    return 0;
+  ValueId index = ex_wrap_index(im, EX_VIEW(im, position, 1), row.d[0]);
+  memmove(row.d, row.d + 1, --row.rank * sizeof *row.d);
+  return ex_view_as(im, ex_index_select(im, stack, 0, index), row);
+}
+
 void translate_sequence_at(Import *im) {
-  Binding s;
+  Binding s = in_binding(im, 0);
+  ValueId position = in_required(im, 1), stack = s.kind == BIND_STACK ? s.value : 0;
+  int64_t known;
   uint32_t at;
-  if (in_sequence(im, &s) && in_position(im, 1, s.count, false, &at))
+  if (s.kind == BIND_SEQUENCE && !one_const(im, position, &known))
+    stack = stack_of(im, &s);
+  if (stack)
+    out(im, 0, row_at(im, stack, position));
+  else if (in_sequence(im, &s) && in_position(im, 1, s.count, false, &at))
     out(im, 0, item(im, &s, at));
 }
 
