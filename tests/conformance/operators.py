@@ -54,6 +54,7 @@ def recurrent(op, direction, what):
         feed = {"x": normal(steps, batch, width)}
         if "lengths" in what:
             feed["lengths"] = whole(np.int32, 1, steps + 1, batch)
+            feed["lengths"][-1] *= "empty" not in what
         if "states" in what:
             feed.update({s: normal(directions, batch, hidden) for s in states})
         feeds.append(feed)
@@ -72,6 +73,12 @@ def recurrent_cases():
             for what in ([], ["lengths"], ["lengths", "states"] + more, ["states", "activations"] + more, ["clip"],
                          ["varying"], ["varying", "lengths", "states"]):
                 yield recurrent(op, direction, what)
+
+
+def empty_sequence_cases():
+    for op in GATES:
+        for direction in ("reverse", "bidirectional"):
+            yield recurrent(op, direction, ["lengths", "states", "empty"])
 
 
 # --- others ---
@@ -550,7 +557,7 @@ def condition_cases():
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases(), *fold_cases(), *condition_cases()])
+                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases(), *fold_cases(), *condition_cases(), *empty_sequence_cases()])
 
 
 if __name__ == "__main__":

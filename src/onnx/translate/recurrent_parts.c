@@ -96,19 +96,21 @@ static bool read_shapes(Import *im, Recurrent *rnn) {
   return import_ok(im);
 }
 
-static bool all_full(Import *im, ValueId lengths, SymInt steps) {
+/* Whether the lengths are known to be such ones. */
+static bool lengths_within(Import *im, ValueId lengths, SymInt least, SymInt most) {
+  SymTable *t = &im->g->syms;
   Ints values;
   if (!value_ints(im, lengths, &values))
     return false;
   for (uint32_t i = 0; i < values.count; i++)
-    if (values.at[i] != steps)
+    if (sym_known_le(t, least, values.at[i]) != 1 || sym_known_le(t, values.at[i], most) != 1)
       return false;
   return true;
 }
 
 static void read_lengths(Import *im, Recurrent *rnn) {
   ValueId lengths = in(im, 4);
-  if (!lengths || all_full(im, lengths, rnn->length))
+  if (!lengths || lengths_within(im, lengths, rnn->length, rnn->length))
     return;
   if (rnn->quantized)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
@@ -116,6 +118,8 @@ static void read_lengths(Import *im, Recurrent *rnn) {
   ValueId row = EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1);
   ValueId step = EX_VIEW(im, ex_arange(im, rnn->length), rnn->length, 1, 1);
   rnn->active = ex_lt(im, step, row);
+  if (!lengths_within(im, lengths, 1, INT32_MAX))
+    rnn->begun = ex_lt(im, ex_int(im, 0), EX_VIEW(im, row, rnn->batch, 1));
 }
 
 bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {

@@ -8,7 +8,8 @@
  * differ in more than their weights, or have many weights, are two loops.
  *
  * Lengths of sequences are a mask: a finished sequence keeps its state and yields zeros; since the
- * backward direction walks the same positions from the end, its sequences begin where they end.
+ * backward direction walks the same positions from the end, its sequences begin where they end. An
+ * empty sequence ends with states of zeros, whatever its initial ones are, as in ONNX Runtime.
  *
  * A value of the steps is [B, n] for one direction and [2, B, n] for two. */
 #ifndef ETC_ONNX_RECURRENT_H
@@ -39,6 +40,7 @@ typedef struct Recurrent {
   double clip;    /* 0: none */
   DType dtype;
   ValueId active;          /* [S, B, 1] bool, 0 when all sequences are full */
+  ValueId begun;           /* [B, 1] bool, 0 when no sequence is empty */
   uint32_t function_count; /* a direction */
   RnnActivation activations[2 * RECURRENT_ACTIVATIONS];
 } Recurrent;

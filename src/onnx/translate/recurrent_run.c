@@ -89,6 +89,8 @@ static ValueId initial(Import *im, const RnnPart *part, uint32_t i) {
     return 0;
   if (rnn->layout)
     state = EX_PERMUTE(im, state, 1, 0, 2);
+  if (rnn->begun)
+    state = ex_where(im, rnn->begun, state, ex_number(im, state, 0));
   return part->count > 1 ? state : ex_select(im, state, 0, part->first);
 }
 
