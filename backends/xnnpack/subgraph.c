@@ -19,6 +19,7 @@ void xnn_release(XnnGraph *x) {
 void xnn_clear(XnnGraph *x) {
   x->value_count = x->node_count = x->int_count = x->data_count = x->extern_count = 0;
   x->debug_handle = 0;
+  x->quantizes_at_run = false;
   x->order = NULL;
 }
 
@@ -148,8 +149,11 @@ static void note_window(XnnGraph *x, const XnnNode *node) {
   const char *fields = xnn_node_rows[node->kind].fields;
   bool copies = node->kind == XNN_COPY || node->kind == XNN_CLAMP;
   XnnId in = node->fields[strcspn(fields, "i")], out = node->fields[strcspn(fields, "o")];
-  x->values[out].follows_window =
-      has_window((XnnNodeKind)node->kind) || (copies && x->values[in].follows_window);
+  x->quantizes_at_run |= node->kind == XNN_CONVERT && x->values[in].datatype == XNN_FP32 &&
+                         x->values[out].datatype == XNN_FP32;
+  x->values[out].follows_window = has_window((XnnNodeKind)node->kind) ||
+                                  (copies && x->values[in].follows_window) ||
+                                  (x->quantizes_at_run && node->kind == XNN_FULLY_CONNECTED);
 }
 
 XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_t count) {

@@ -85,7 +85,9 @@ typedef struct XnnValue {
   XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
   uint8_t dynamic;             /* bit i: dim i is dynamic */
   uint8_t may_be_one;          /* bit i: dim i may be 1 in some calls, or nothing is known of it */
-  bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
+  bool follows_window;         /* from a convolution or pool by nothing but copies and limits; or
+                                  from a product, where what is quantized at run time may make it
+                                  a convolution (fuse_dynamic.c) */
   XnnId codes;          /* 1 + the constant of integers that this one of floats was; 0: none */
   XnnId shift;          /* 1 + what the zero points of blocks add, [outputs, blocks]; 0: nothing */
   float scale;          /* XNN_PER_TENSOR; 1 at first */
@@ -126,6 +128,7 @@ typedef struct XnnGraph {
   uint32_t value_count, value_capacity, node_count, node_capacity, int_count, int_capacity,
       data_count, data_capacity, extern_count;
   uint32_t debug_handle; /* of nodes that are added without one */
+  bool quantizes_at_run; /* a node marks what is quantized at run time */
   const XnnId *order;    /* in which the values are written; NULL: by id */
 } XnnGraph;
 

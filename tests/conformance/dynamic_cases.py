@@ -394,6 +394,12 @@ CASES = [
          's=Constant<value_floats=[1.0,1.0,3.0,2.0]>() y=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x,,s) '
          't=Constant<value_floats=[1.0,1.0,1.0,4.0]>() u=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(z,,t)',
          feeds=lambda n, m: [floats(1, 6, n, m), floats(2, 17, 3, m)]),
+    # Causal convolutions: padded at both ends, and cut at one or both.
+    Case('convolutions that are cut', 'float[2,3,n] x, float[1,3,n,m] u', 'float[2,4,n] y, float[1,2,n,m] z',
+         'w = ' + fractions(4, 3, 3) + ' v = ' + fractions(2, 3, 3, 3) + 'o = Constant<value_ints = [0]>() i = Constant<value_ints = [1]>() '
+         'e = Constant<value_ints = [-4]>() a = Constant<value_ints = [2]>() f = Constant<value_ints = [-1]>() d = Constant<value_ints = [3]>() '
+         'p = Conv<pads = [4, 4], dilations = [2]>(x, w) y = Slice(p, o, e, a) '
+         'q = Conv<pads = [1, 2, 1, 2]>(u, v) z = Slice(q, i, f, d)', lambda n, m: [floats(2, 3, n), floats(1, 3, n, m)]),
     Case('convtranspose', 'float[1,2,n,m] x', 'float[1,3,c,d] y',
          'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
              'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
@@ -533,6 +539,11 @@ CASES = [
          + rows_at_run('a', 'x', weights(8, 5)) + 'y = Transpose<perm = [1, 0, 2]>(x) ' + rows_at_run('b', 'y', weights(8, 40))
          + 'r = ReduceMean(x, i) k = Mul(r, o) z = Add(x, k) ' + rows_at_run('c', 'z', weights(8, 3)) + 'd = Relu(c)',
          lambda n, m: [codes(n, m, 8)]),
+    # XNNPACK would make limits that leave out zero a part of the convolutions that such products become.
+    Case('limits of rows quantized at run time', 'float[n,m,8] x, float[m,8] w', 'float[n,m,5] y, float[m,5] z',
+         't = Constant<value = float {0.001}>() l = Constant<value = float {0.01}>() h = Constant<value = float {-0.02}>() '
+         + rows_at_run('a', 'x', weights(8, 5)) + 'y = Clip(a, l) ' + rows_at_run('b', 'w', weights(8, 5)) + 'z = Clip(b, , h)',
+         lambda n, m: [codes(n, m, 8), codes(m, 8)]),
     # Products of two operands that are quantized at run time need no range of either, whatever dims vary, also where a kernel stands
     # between them and one of the two: the first delegate has the other.
     Case('products of what is quantized at run time', 'float[n,2,m,4] x, float[n,2,4,m] y, float[n,2,m,m] u', 'float[n,2,m,m] a, float[n,2,m,4] b',
