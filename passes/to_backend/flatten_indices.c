@@ -25,8 +25,7 @@ typedef struct Indexed {
   ValueId at[MAX_RANK]; /* of the first dims of x */
   uint32_t tuple, rank; /* how many; rank of x */
   bool add;
-  int64_t tuples;           /* how many are expected: the mean of the bounds where x is read, else
-                               the lower one, for rows that are not named are copied */
+  int64_t tuples;           /* how many are expected */
   int64_t row, rows, names; /* elements of a row; at most so many rows, and entries of all dims */
 } Indexed;
 
@@ -45,7 +44,14 @@ static bool count_rows(const Graph *g, Indexed *r) {
   return r->row > 0 && r->rows > 0;
 }
 
-/* Tuples are as many as the largest index has entries, for the others are broadcast. */
+/* Rows are written into what the caller passes, as caches are, in which the calls that write few
+ * rows count: those that are not named are copied. */
+static bool writes_operand(const Graph *g, const Indexed *r) {
+  return r->values && !r->add && !value_def(g, r->x) && !value_is_const(g, r->x);
+}
+
+/* Tuples are as many as the largest index has entries, for the others are broadcast. Where their
+ * number varies, the mean of its bounds is expected. */
 static bool count_tuples(const Graph *g, Indexed *r) {
   for (uint32_t k = 0; k < r->tuple; k++) {
     int64_t least = 1, most = 1;
@@ -55,7 +61,7 @@ static bool count_tuples(const Graph *g, Indexed *r) {
           !mul_i64(most, sym_upper(&g->syms, size), &most) || most >= INT32_MAX)
         return false;
     }
-    r->tuples = max_i64(r->tuples, r->values ? least : (least + most) / 2);
+    r->tuples = max_i64(r->tuples, writes_operand(g, r) ? least : (least + most) / 2);
   }
   return r->tuples > 0 && r->rows < INT32_MAX && r->row < INT32_MAX;
 }
