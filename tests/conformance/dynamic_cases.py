@@ -53,6 +53,15 @@ CASES = [
          'z=Sub(x,x) y=ScatterElements<axis=0,reduction="add">(z,e,x)',
          feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, n)]),
     # The number of frames follows the length of the signal; of rank 2 as torch.onnx writes it.
+    # Long transforms are two products; also of half a spectrum, of rows that are too short or too long, and of frames.
+    Case('dft of long rows', 'double[n,1000,1] x, double[n,1201,2] u', 'double[n,1537,2] y, double[n,2400,1] z, double[n,2048,2] v, double[n,1536,2] w',
+         'l = Constant<value_int = 3072>() k = Constant<value_int = 2400>() i = Constant<value_int = 2048>() j = Constant<value_int = 1536>() '
+         'y = DFT<axis = 1, onesided = 1>(x, l) z = DFT<axis = 1, inverse = 1, onesided = 1>(u, k) '
+         'v = DFT<axis = 1>(u, i) w = DFT<axis = 1, inverse = 1>(u, j)', feeds=lambda n, m: [floats(n, 1000, 1).astype(float), floats(n, 1201, 2).astype(float)], sizes=((1, 2), (3, 2))),
+    Case('stft of long frames', 'double[n,3000,1] x', 'double[n,k,1025,2] y, double[n,k,1537,2] z',
+         's = Constant<value_int = 450>() l = Constant<value_int = 2048>() i = Constant<value_int = 3072>() t = Constant<value = double {0.001}>() o = Constant<value_int = 1>() '
+         'e = Constant<value_int = 0>() f = Range(e, l, o) g = Cast<to = 11>(f) h = Mul(g, t) m = Neg(h) w = Exp(m) y = STFT(x, s, w, l) '
+         'p = Concat<axis = 1>(x, x) z = STFT(p, s, , i)', feeds=lambda n, m: [floats(n, 3000, 1).astype(float)], sizes=((1, 2), (2, 2))),
     Case('dft of real rows', 'float[n,m,1] x', 'float[n,m,2] y, float[n,k,2] z', 'y = DFT<axis = 1>(x)  z = DFT<axis = 1, onesided = 1>(x)',
          feeds=lambda n, m: [floats(n, m, 1)]),
     Case('dft of complex rows, and back', 'float[n,m,2] x', 'float[n,m,2] y, float[n,m,2] z, float[n,m,2] c',

@@ -4,17 +4,7 @@
  * f32 would lose the digits that the operator promises near zero. */
 #include <math.h>
 
-#include "onnx/express.h"
-
-enum { MATRIX_MAX = 1 << 23 }; /* elements of a matrix */
-
-typedef struct Fourier {
-  SymInt in;     /* entries of the transformed dim */
-  SymInt length; /* of the transform */
-  SymInt out;    /* entries of the result */
-  bool inverse, onesided;
-  uint32_t in_parts, out_parts; /* 1 real, 2 complex */
-} Fourier;
+#include "onnx/translate/fourier.h"
 
 /* Contribution of input entry n, part p, to result k, part q. */
 static double coefficient(const Fourier *f, int64_t n, uint32_t p, int64_t k, uint32_t q) {
@@ -77,9 +67,10 @@ static ValueId running_matrix(Import *im, const Fourier *f) {
 static ValueId matrix(Import *im, const Fourier *f) {
   const SymTable *t = &im->g->syms;
   int64_t rows = sym_upper(t, f->in), columns = sym_upper(t, f->out);
-  if (rows < 1 || columns < 1 || rows > MATRIX_MAX / f->in_parts / f->out_parts / columns)
+  if (rows < 1 || columns < 1 || rows > FOURIER_MATRIX_MAX / f->in_parts / f->out_parts / columns)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                       "a transform of %lld entries to %lld needs too large a matrix",
+                       "a transform of %lld entries to %lld needs too large a matrix, but for a "
+                       "fixed length that is a product of two numbers about as large",
                        (long long)rows, (long long)columns);
   if (!sym_is_const(f->in) || !sym_is_const(f->length))
     return running_matrix(im, f);
@@ -122,7 +113,10 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   Dims dims = shape_of(im, moved);
   ValueId flat = EX_VIEW(im, moved, shape_product(im, dims.d, rank - 2),
                          sym_mul(&im->g->syms, f.in, f.in_parts));
-  ValueId y = ex_mm(im, flat, matrix(im, &f));
+  FourierSplit split;
+  ValueId y = fourier_split(&f, &split)
+                  ? fourier_by_parts(im, fourier_arranged(im, flat, &f, &split), &f, &split)
+                  : ex_mm(im, flat, matrix(im, &f));
   dims.d[rank - 2] = f.out;
   dims.d[rank - 1] = f.out_parts;
   y = ex_move_dim(im, ex_view_as(im, y, dims), rank - 2, axis);
@@ -248,21 +242,56 @@ static bool read_frames(Import *im, ValueId signal, ValueId window, bool oneside
   f->count = sym_add(t, sym_floordiv(t, sym_sub(t, size, f->length), f->step), 1);
   f->count = sym_max(t, 0, f->count);
   int64_t most = sym_upper(t, f->count);
-  if (most > MATRIX_MAX / f->length)
+  if (most > FOURIER_MATRIX_MAX / f->length)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%lld frames of %lld are too many", (long long)most,
                 (long long)f->length);
   return import_ok(im);
 }
 
-/* The place in the signal of each element of each frame, one frame behind the other. */
-static ValueId places(Import *im, const Frames *f) {
+/* The place in the signal of each element of each frame, one frame behind the other; order: of the
+ * elements of a frame. */
+static ValueId places(Import *im, const Frames *f, ValueId order) {
   SymInt total = sym_mul(&im->g->syms, f->count, f->length);
   ValueId begin = ex_times(im, ex_arange(im, f->count), (double)f->step),
-          offset = ex_arange(im, f->length);
+          offset = order ? order : ex_arange(im, f->length);
   return EX_VIEW(im, ex_add(im, EX_VIEW(im, begin, f->count, 1), offset), total);
 }
 
-/* Overlapping frames are picked by an index; the window is multiplied into the matrix. */
+/* Frames [R, length * parts] times a window: a vector, or 0. */
+static ValueId windowed(Import *im, ValueId rows, ValueId window, const Fourier *f) {
+  if (!window)
+    return rows;
+  SymInt count = ex_dim(im, rows, 0);
+  ValueId x = EX_VIEW(im, rows, count, f->in, f->in_parts);
+  return EX_VIEW(im, ex_mul(im, x, EX_VIEW(im, window, f->in, 1)), count, f->in * f->in_parts);
+}
+
+/* The matrix of the transform times the window. */
+static ValueId windowed_matrix(Import *im, ValueId window, const Fourier *f) {
+  SymInt rows = f->in * f->in_parts, columns = f->out * 2;
+  ValueId product = matrix(im, f);
+  if (!window)
+    return product;
+  product = ex_mul(im, EX_VIEW(im, product, f->in, f->in_parts, columns),
+                   EX_VIEW(im, window, f->in, 1, 1));
+  return EX_VIEW(im, product, rows, columns);
+}
+
+/* Overlapping frames are picked by an index, in the order that the transform wants. */
+static ValueId transform_frames(Import *im, ValueId signal, ValueId window, const Frames *frames,
+                                const Fourier *f) {
+  FourierSplit split;
+  bool by_parts = fourier_split(f, &split);
+  ValueId order = by_parts ? fourier_order(im, &split) : 0;
+  ValueId picked = ex_index_select(im, signal, 1, places(im, frames, order));
+  SymInt count = sym_mul(&im->g->syms, ex_dim(im, signal, 0), frames->count);
+  ValueId rows = EX_VIEW(im, picked, count, f->in * f->in_parts);
+  if (!by_parts)
+    return ex_mm(im, rows, windowed_matrix(im, window, f));
+  ValueId factors = window ? ex_index_select(im, window, 0, order) : 0;
+  return fourier_by_parts(im, windowed(im, rows, factors, f), f, &split);
+}
+
 void translate_stft(Import *im) {
   ValueId signal = in_required(im, 0), window = in(im, 2);
   bool onesided = attr_flag(im, "onesided", true);
@@ -280,17 +309,10 @@ void translate_stft(Import *im) {
                .out_parts = 2};
   if (f.in_parts < 1 || f.in_parts > 2)
     import_fail(im, DIAG_SHAPE_MISMATCH, "the signal has %u parts", f.in_parts);
-  ValueId product = matrix(im, &f);
-  SymInt columns = f.out * 2;
-  if (window) {
-    ValueId weights = EX_VIEW(im, ex_cast(im, window, DTYPE_F64), f.in, 1, 1);
-    product = ex_mul(im, EX_VIEW(im, product, f.in, f.in_parts, columns), weights);
-    product = EX_VIEW(im, product, f.in * f.in_parts, columns);
-  }
-  ValueId wide = ex_cast(im, signal, DTYPE_F64);
-  ValueId picked = ex_index_select(im, wide, 1, places(im, &frames));
-  SymInt batch = ex_dim(im, signal, 0);
-  ValueId rows = EX_VIEW(im, picked, sym_mul(&im->g->syms, batch, frames.count), f.in * f.in_parts);
-  ValueId y = EX_VIEW(im, ex_mm(im, rows, product), batch, frames.count, f.out, 2);
+  if (!import_ok(im))
+    return;
+  ValueId y = transform_frames(im, ex_cast(im, signal, DTYPE_F64),
+                               window ? ex_cast(im, window, DTYPE_F64) : 0, &frames, &f);
+  y = EX_VIEW(im, y, ex_dim(im, signal, 0), frames.count, f.out, 2);
   out(im, 0, ex_cast(im, y, ex_dtype(im, signal)));
 }
