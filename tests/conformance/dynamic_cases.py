@@ -553,6 +553,15 @@ CASES = [
          't = Constant<value = float {0.001}>() l = Constant<value = float {0.01}>() h = Constant<value = float {-0.02}>() '
          + rows_at_run('a', 'x', weights(8, 5)) + 'y = Clip(a, l) ' + rows_at_run('b', 'w', weights(8, 5)) + 'z = Clip(b, , h)',
          lambda n, m: [codes(n, m, 8), codes(m, 8)]),
+    # Places that are the same for samples and heads, or for channels.
+    Case('gathers of rows', 'float[n,4,m,9] x, float[8,16,n] u', 'float[n,4,m,m] y, float[8,16,k] z',
+         's = Shape(x) o = Constant<value_int = 0>() i = Constant<value_int = 1>() t = Constant<value_int = 2>() e = Gather(s, t) r = Range(o, e, i) '
+         'a = Constant<value_ints = [1]>() b = Unsqueeze(r, a) c = Sub(b, r) d = Constant<value_int = -4>() g = Max(c, d) h = Constant<value_int = 4>() '
+         'p = Min(g, h) q = Constant<value_int = 4>() v = Add(p, q) w = Gather(s, o) f0 = Unsqueeze(w, o0) f1 = Unsqueeze(e, o0) four = Constant<value_ints = [4]>() '
+         'shape = Concat<axis = 0>(f0, four, f1, f1) l = Expand(v, shape) y = GatherElements<axis = 3>(x, l) '
+         'k0 = Constant<value = int64[8,1,3] {0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0}>() ks = Constant<value_ints = [8, 16, 3]>() kk = Expand(k0, ks) z = GatherElements<axis = 2>(u, kk)'
+         .replace('s = Shape(x)', 'o0 = Constant<value_ints = [0]>() s = Shape(x)', 1),
+         lambda n, m: [floats(n, 4, m, 9), floats(8, 16, n)]),
     # Products of two operands that are quantized at run time need no range of either, whatever dims vary, also where a kernel stands
     # between them and one of the two: the first delegate has the other.
     Case('products of what is quantized at run time', 'float[n,2,m,4] x, float[n,2,4,m] y, float[n,2,m,m] u', 'float[n,2,m,m] a, float[n,2,m,4] b',
