@@ -140,31 +140,47 @@ typedef struct Unrolled {
   NodeId scope, node;
 } Unrolled;
 
+/* v before views. */
+static ValueId before_views(const Graph *g, ValueId v) {
+  for (NodeId n = match_op(g, v, OP_VIEW_COPY); n; n = match_op(g, v, OP_VIEW_COPY))
+    v = node_value(g, n, 0);
+  return v;
+}
+
+/* Which row of its operand v is, of `size` along the dim; -1: none. */
+static SymInt row_of(const Graph *g, ValueId v, uint32_t dim, SymInt size) {
+  NodeId n = value_def(g, v);
+  OpId op = (OpId)node_cget(g, n)->op;
+  SymInt at = -1;
+  if (op == OP_SELECT_COPY_INT)
+    at = node_int(g, n, 2);
+  else if (value_dim(g, v, dim) != 1)
+    return -1;
+  else if (op == OP_SLICE_COPY_TENSOR)
+    at = node_int_or(g, n, 2, 0);
+  else if (node_cget(g, n)->result_count == size)
+    return (SymInt)(v - node_result(g, n, 0));
+  else
+    return -1;
+  return !sym_is_const(at) || at < -size || at >= size ? -1 : at < 0 ? at + size : at;
+}
+
 /* Finds the row of a tensor that v is, but for dims of 1. */
 static bool find_row(const Graph *g, ValueId v, Unrolled *u) {
   SymInt columns = value_dim(g, v, value_rank(g, v) - 1);
+  v = before_views(g, v);
   NodeId n = value_def(g, v);
-  while (n && node_cget(g, n)->op == OP_VIEW_COPY) {
-    v = node_value(g, n, 0);
-    n = value_def(g, v);
-  }
   OpId op = n ? (OpId)node_cget(g, n)->op : OP_NONE;
-  bool select = op == OP_SELECT_COPY_INT, split = op == OP_SPLIT_WITH_SIZES_COPY;
-  if (!select && !split && op != OP_SLICE_COPY_TENSOR)
+  bool split = op == OP_SPLIT_WITH_SIZES_COPY;
+  if (op != OP_SELECT_COPY_INT && op != OP_SLICE_COPY_TENSOR && !split)
     return false;
   u->x = node_value(g, n, 0);
   uint32_t rank = value_rank(g, u->x);
   u->dim = (uint32_t)wrap_dim(node_int(g, n, split ? 2 : 1), rank);
-  SymInt size = value_dim(g, u->x, u->dim), at = split ? (SymInt)(v - node_result(g, n, 0)) : 0;
-  if (!split)
-    at = node_int_or(g, n, 2, 0);
-  if (!sym_is_const(size) || !sym_is_const(at) || u->dim + 1 >= rank ||
-      value_dim(g, u->x, rank - 1) != columns)
-    return false;
-  at += at < 0 ? size : 0;
+  SymInt size = value_dim(g, u->x, u->dim),
+         at = sym_is_const(size) ? row_of(g, v, u->dim, size) : -1;
   u->at = (uint32_t)at;
-  return at >= 0 && at < size && (select || value_dim(g, v, u->dim) == 1) &&
-         (!split || node_cget(g, n)->result_count == size);
+  return at >= 0 && u->dim + 1 < rank && value_dim(g, u->x, rank - 1) == columns;
 }
 
 static int compare_unrolled(const void *a, const void *b) {

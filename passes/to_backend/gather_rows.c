@@ -51,6 +51,23 @@ static bool read_order(Graph *g, NodeId n, Gathered *s) {
   return s->kept && s->kept < s->rank && last == axis;
 }
 
+/* Where a view only joined the leading dims, along which the places are the same, what it is made
+ * of is transposed instead: backends do not take views that split several dims that vary. */
+static void before_view(const Graph *g, Gathered *s) {
+  NodeId view = match_op(g, s->x, OP_VIEW_COPY);
+  ValueId x = view ? node_value(g, view, 0) : 0;
+  uint32_t rank = view ? value_rank(g, x) : 0, leading = s->rank - s->kept;
+  bool same = rank >= s->kept && s->order[0] == leading;
+  for (uint32_t i = 1; i <= s->kept && same; i++)
+    same = value_dim(g, x, rank - i) == value_dim(g, s->x, s->rank - i);
+  if (!same)
+    return;
+  s->x = x;
+  s->rank = rank;
+  for (uint32_t i = 0; i < rank; i++)
+    s->order[i] = (i + rank - s->kept) % rank;
+}
+
 static double elements_at_most(const Graph *g, ValueId v, const Gathered *s, uint32_t from,
                                uint32_t to) {
   double count = 1;
@@ -103,18 +120,21 @@ static ValueId rewrite(Builder *b, NodeId n) {
   Gathered s;
   if (!read_gathered(g, n, &s))
     return 0;
-  Dims to = value_dims(g, node_result(g, n, 0)), dims = {.rank = s.rank};
+  Dims to = value_dims(g, node_result(g, n, 0)), dims = {0};
+  SymInt places = to.d[s.order[s.kept - 1]];
   int64_t back[MAX_RANK];
-  for (uint32_t i = 0; i < s.rank; i++) {
-    dims.d[i] = to.d[s.order[i]];
-    back[s.order[i]] = i;
+  before_view(g, &s);
+  for (; dims.rank < s.rank; dims.rank++) {
+    dims.d[dims.rank] = value_dim(g, s.x, (uint32_t)s.order[dims.rank]);
+    back[s.order[dims.rank]] = dims.rank;
   }
-  SymInt places = dims.d[s.kept - 1], row = sym_product(&g->syms, dims.d + s.kept, s.rank - s.kept),
+  dims.d[s.kept - 1] = places;
+  SymInt row = sym_product(&g->syms, dims.d + s.kept, s.rank - s.kept),
          matrix[] = {sym_mul(&g->syms, s.rows, s.entries), row};
   ValueId index = rows_of(b, &s, places),
           x = build_view(b, build_permute(b, s.x, s.order), matrix, 2),
           y = build(b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(&index, 1));
-  return build_permute(b, build_view_as(b, y, dims), back);
+  return build_view_as(b, build_permute(b, build_view_as(b, y, dims), back), to);
 }
 
 Status pass_gather_rows(PassContext *p, Graph *g) {
