@@ -223,17 +223,13 @@ CASES = [
     Case("loop-rows", "int64[b] o, float[16] x", "float[b] y", """
          b = Size(o) end = Constant<value_ints = [16]>() ends = Concat<axis = 0>(o, end)
          one = Constant<value_ints = [1]>() line = Constant<value_ints = [-1]>() t = Constant<value = bool {1}>()
-         y0 = Loop (b, t) <body = l (int64 i, bool c) => (bool k, float r) {
-             k = Identity(c) i0 = Reshape(i, line) i1 = Add(i0, one) i2 = Add(i1, one)
-             from = Slice(ends, i0, i1) to = Slice(ends, i1, i2) part = Slice(x, from, to) r = ReduceSum<keepdims = 0>(part) }>
-         y = Identity(y0)""",
+         y = Loop (b, t) <body = l (int64 i, bool c) => (bool k, float r) { k = Identity(c) i0 = Reshape(i, line) i1 = Add(i0, one) i2 = Add(i1, one)
+             from = Slice(ends, i0, i1) to = Slice(ends, i1, i2) part = Slice(x, from, to) r = ReduceSum<keepdims = 0>(part) }>""",
          [[whole(o), floats(16)] for o in ([0, 3, 3, 9], [0], [0, 5, 6, 8, 9, 16, 16])], {"b": "1..7"}),
     Case("loop-far-steps", "float[1,s,3] x", "float[1,r,3] y", """
          d = Shape(x) at = Constant<value_int = 1>() n = Gather(d, at) t = Constant<value = bool {1}>()
          far = Constant<value_ints = [1000000000]>() one = Constant<value_ints = [1]>() line = Constant<value_ints = [-1]>()
-         z = Loop (n, t) <body = l (int64 i, bool c) => (bool k, float[1,3] r) {
-             k = Identity(c) i0 = Reshape(i, line)
-             q = Slice(x, i0, far, one, far) p = Squeeze(q, one) e = Exp(p) u = ReduceMax<keepdims = 1>(p) r = Div(e, u) }>
+         z = Loop (n, t) <body = l (int64 i, bool c) => (bool k, float[1,3] r) { k = Identity(c) i0 = Reshape(i, line) q = Slice(x, i0, far, one, far) p = Squeeze(q, one) e = Exp(p) u = ReduceMax<keepdims = 1>(p) r = Div(e, u) }>
          y = Transpose<perm = [1, 0, 2]>(z)""", [[floats(1, s, 3)] for s in (1, 4, 9)], {"s": "1..9"}),
     Case("newton", "float a", "float y, int64 n", """
          one = Constant<value_float = 1.0>() zero = Constant<value_int = 0>() t = Constant<value = bool {1}>() m = Constant<value_int = 100>()
@@ -483,8 +479,7 @@ CASES += [
          [[floats(2, 6), whole(n)] for n in (3, 1, 6)]),
     # The position in a list is data, also in one that a loop makes.
     Case("list-at", "float[3,4] x, int64 i", "float[4] y, float[1,4] z", """
-         s = SplitToSequence<axis = 0, keepdims = 0>(x) y = SequenceAt(s, i)
-         t = SplitToSequence<axis = 0>(x) z = SequenceAt(t, i)""",
+         s = SplitToSequence<axis = 0, keepdims = 0>(x) y = SequenceAt(s, i) t = SplitToSequence<axis = 0>(x) z = SequenceAt(t, i)""",
          [[floats(3, 4), whole(i)] for i in (0, 2, -1, -3)], jumps=False, fails=[[floats(3, 4), whole(3)], [floats(3, 4), whole(-4)]], says="out of range"),
     Case("list-of-loop-at", "float[3] x, float[n] v, int64 i", "float[3] y, float[3] z", TRUE + """
          e = SequenceEmpty<dtype = 1>() steps = Size(v) last = Constant<value_int = -1>()

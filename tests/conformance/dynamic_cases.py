@@ -4,6 +4,7 @@ import numpy as np
 
 import dynamic_data
 import dynamic_numbers
+import dynamic_rows
 from dynamic_case import RNG, Case, at_run, codes, floats, fractions, product_at_run, quantized, rows_at_run, weights
 
 
@@ -53,15 +54,6 @@ CASES = [
          'z=Sub(x,x) y=ScatterElements<axis=0,reduction="add">(z,e,x)',
          feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, n)]),
     # The number of frames follows the length of the signal; of rank 2 as torch.onnx writes it.
-    # Long transforms are two products; also of half a spectrum, of rows that are too short or too long, and of frames.
-    Case('dft of long rows', 'double[n,1000,1] x, double[n,1201,2] u', 'double[n,1537,2] y, double[n,2400,1] z, double[n,2048,2] v, double[n,1536,2] w',
-         'l = Constant<value_int = 3072>() k = Constant<value_int = 2400>() i = Constant<value_int = 2048>() j = Constant<value_int = 1536>() '
-         'y = DFT<axis = 1, onesided = 1>(x, l) z = DFT<axis = 1, inverse = 1, onesided = 1>(u, k) '
-         'v = DFT<axis = 1>(u, i) w = DFT<axis = 1, inverse = 1>(u, j)', feeds=lambda n, m: [floats(n, 1000, 1).astype(float), floats(n, 1201, 2).astype(float)], sizes=((1, 2), (3, 2))),
-    Case('stft of long frames', 'double[n,3000,1] x', 'double[n,k,1025,2] y, double[n,k,1537,2] z',
-         's = Constant<value_int = 450>() l = Constant<value_int = 2048>() i = Constant<value_int = 3072>() t = Constant<value = double {0.001}>() o = Constant<value_int = 1>() '
-         'e = Constant<value_int = 0>() f = Range(e, l, o) g = Cast<to = 11>(f) h = Mul(g, t) m = Neg(h) w = Exp(m) y = STFT(x, s, w, l) '
-         'p = Concat<axis = 1>(x, x) z = STFT(p, s, , i)', feeds=lambda n, m: [floats(n, 3000, 1).astype(float)], sizes=((1, 2), (2, 2))),
     Case('dft of real rows', 'float[n,m,1] x', 'float[n,m,2] y, float[n,k,2] z', 'y = DFT<axis = 1>(x)  z = DFT<axis = 1, onesided = 1>(x)',
          feeds=lambda n, m: [floats(n, m, 1)]),
     Case('dft of complex rows, and back', 'float[n,m,2] x', 'float[n,m,2] y, float[n,m,2] z, float[n,m,2] c',
@@ -403,12 +395,6 @@ CASES = [
          's=Constant<value_floats=[1.0,1.0,3.0,2.0]>() y=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x,,s) '
          't=Constant<value_floats=[1.0,1.0,1.0,4.0]>() u=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(z,,t)',
          feeds=lambda n, m: [floats(1, 6, n, m), floats(2, 17, 3, m)]),
-    # Causal convolutions: padded at both ends, and cut at one or both.
-    Case('convolutions that are cut', 'float[2,3,n] x, float[1,3,n,m] u', 'float[2,4,n] y, float[1,2,n,m] z',
-         'w = ' + fractions(4, 3, 3) + ' v = ' + fractions(2, 3, 3, 3) + 'o = Constant<value_ints = [0]>() i = Constant<value_ints = [1]>() '
-         'e = Constant<value_ints = [-4]>() a = Constant<value_ints = [2]>() f = Constant<value_ints = [-1]>() d = Constant<value_ints = [3]>() '
-         'p = Conv<pads = [4, 4], dilations = [2]>(x, w) y = Slice(p, o, e, a) '
-         'q = Conv<pads = [1, 2, 1, 2]>(u, v) z = Slice(q, i, f, d)', lambda n, m: [floats(2, 3, n), floats(1, 3, n, m)]),
     Case('convtranspose', 'float[1,2,n,m] x', 'float[1,3,c,d] y',
          'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
              'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
@@ -548,20 +534,6 @@ CASES = [
          + rows_at_run('a', 'x', weights(8, 5)) + 'y = Transpose<perm = [1, 0, 2]>(x) ' + rows_at_run('b', 'y', weights(8, 40))
          + 'r = ReduceMean(x, i) k = Mul(r, o) z = Add(x, k) ' + rows_at_run('c', 'z', weights(8, 3)) + 'd = Relu(c)',
          lambda n, m: [codes(n, m, 8)]),
-    # XNNPACK would make limits that leave out zero a part of the convolutions that such products become.
-    Case('limits of rows quantized at run time', 'float[n,m,8] x, float[m,8] w', 'float[n,m,5] y, float[m,5] z',
-         't = Constant<value = float {0.001}>() l = Constant<value = float {0.01}>() h = Constant<value = float {-0.02}>() '
-         + rows_at_run('a', 'x', weights(8, 5)) + 'y = Clip(a, l) ' + rows_at_run('b', 'w', weights(8, 5)) + 'z = Clip(b, , h)',
-         lambda n, m: [codes(n, m, 8), codes(m, 8)]),
-    # Places that are the same for samples and heads, or for channels.
-    Case('gathers of rows', 'float[n,4,m,9] x, float[8,16,n] u', 'float[n,4,m,m] y, float[8,16,k] z',
-         's = Shape(x) o = Constant<value_int = 0>() i = Constant<value_int = 1>() t = Constant<value_int = 2>() e = Gather(s, t) r = Range(o, e, i) '
-         'a = Constant<value_ints = [1]>() b = Unsqueeze(r, a) c = Sub(b, r) d = Constant<value_int = -4>() g = Max(c, d) h = Constant<value_int = 4>() '
-         'p = Min(g, h) q = Constant<value_int = 4>() v = Add(p, q) w = Gather(s, o) f0 = Unsqueeze(w, o0) f1 = Unsqueeze(e, o0) four = Constant<value_ints = [4]>() '
-         'shape = Concat<axis = 0>(f0, four, f1, f1) l = Expand(v, shape) y = GatherElements<axis = 3>(x, l) '
-         'k0 = Constant<value = int64[8,1,3] {0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0}>() ks = Constant<value_ints = [8, 16, 3]>() kk = Expand(k0, ks) z = GatherElements<axis = 2>(u, kk)'
-         .replace('s = Shape(x)', 'o0 = Constant<value_ints = [0]>() s = Shape(x)', 1),
-         lambda n, m: [floats(n, 4, m, 9), floats(8, 16, n)]),
     # Products of two operands that are quantized at run time need no range of either, whatever dims vary, also where a kernel stands
     # between them and one of the two: the first delegate has the other.
     Case('products of what is quantized at run time', 'float[n,2,m,4] x, float[n,2,4,m] y, float[n,2,m,m] u', 'float[n,2,m,m] a, float[n,2,m,4] b',
@@ -623,4 +595,5 @@ CASES = [
          'y = MaxPool<kernel_shape = [2,2], strides = [2,2], auto_pad = "SAME_UPPER", ceil_mode = 1>(x) '
          'z = AveragePool<kernel_shape = [3,3], strides = [2,2], auto_pad = "SAME_LOWER", ceil_mode = 1>(x)', lambda n, m: [floats(2, 3, n, m)]),
     *dynamic_numbers.CASES,
+    *dynamic_rows.CASES,
 ]

@@ -262,8 +262,8 @@ static ValueId windowed(Import *im, ValueId rows, ValueId window, const Fourier 
   if (!window)
     return rows;
   SymInt count = ex_dim(im, rows, 0);
-  ValueId x = EX_VIEW(im, rows, count, f->in, f->in_parts);
-  return EX_VIEW(im, ex_mul(im, x, EX_VIEW(im, window, f->in, 1)), count, f->in * f->in_parts);
+  ValueId x = EX_VIEW(im, rows, count, f->in, f->in_parts), weights = EX_VIEW(im, window, f->in, 1);
+  return EX_VIEW(im, ex_mul(im, x, weights), count, f->in * f->in_parts);
 }
 
 /* The matrix of the transform times the window. */
@@ -272,8 +272,8 @@ static ValueId windowed_matrix(Import *im, ValueId window, const Fourier *f) {
   ValueId product = matrix(im, f);
   if (!window)
     return product;
-  product = ex_mul(im, EX_VIEW(im, product, f->in, f->in_parts, columns),
-                   EX_VIEW(im, window, f->in, 1, 1));
+  ValueId weights = EX_VIEW(im, window, f->in, 1, 1);
+  product = ex_mul(im, EX_VIEW(im, product, f->in, f->in_parts, columns), weights);
   return EX_VIEW(im, product, rows, columns);
 }
 
@@ -311,8 +311,10 @@ void translate_stft(Import *im) {
     import_fail(im, DIAG_SHAPE_MISMATCH, "the signal has %u parts", f.in_parts);
   if (!import_ok(im))
     return;
-  ValueId y = transform_frames(im, ex_cast(im, signal, DTYPE_F64),
-                               window ? ex_cast(im, window, DTYPE_F64) : 0, &frames, &f);
+  ValueId wide = ex_cast(im, signal, DTYPE_F64), weights = 0;
+  if (window)
+    weights = ex_cast(im, window, DTYPE_F64);
+  ValueId y = transform_frames(im, wide, weights, &frames, &f);
   y = EX_VIEW(im, y, ex_dim(im, signal, 0), frames.count, f.out, 2);
   out(im, 0, ex_cast(im, y, ex_dtype(im, signal)));
 }

@@ -19,9 +19,10 @@ static int64_t outer_columns(const Fourier *f, const FourierSplit *s) {
 bool fourier_split(const Fourier *f, FourierSplit *split) {
   if (!sym_is_const(f->in) || !sym_is_const(f->length) || f->length > INT32_MAX || f->length < 4)
     return false;
-  int64_t first = (int64_t)sqrt((double)f->length);
-  while (f->length % first)
-    first--;
+  int64_t first = 1;
+  for (int64_t i = 2; i * i <= f->length; i++)
+    if (f->length % i == 0)
+      first = i;
   *split = (FourierSplit){first, f->length / first};
   int64_t columns = outer_columns(f, split) * f->out_parts;
   if (first == 1 || split->second > FOURIER_MATRIX_MAX / 2 / columns)
@@ -94,8 +95,12 @@ ValueId fourier_by_parts(Import *im, ValueId rows, const Fourier *f, const Fouri
   for (uint32_t q = 0; q < 2; q++)
     sums[q] = EX_VIEW(im, ex_mm(im, inner, inner_matrix(im, f, s, q)), count, s->second, s->first);
   ValueId cosine = factors(im, f, s, 0), sine = factors(im, f, s, 1);
-  ValueId real = ex_sub(im, ex_mul(im, sums[0], cosine), ex_mul(im, sums[1], sine)),
-          imaginary = ex_add(im, ex_mul(im, sums[0], sine), ex_mul(im, sums[1], cosine));
+  ValueId products[] = {ex_mul(im, sums[0], cosine), 0, 0, 0};
+  products[1] = ex_mul(im, sums[1], sine);
+  products[2] = ex_mul(im, sums[0], sine);
+  products[3] = ex_mul(im, sums[1], cosine);
+  ValueId real = ex_sub(im, products[0], products[1]),
+          imaginary = ex_add(im, products[2], products[3]);
   ValueId both = EX_PERMUTE(im, ex_cat2(im, real, imaginary, 1), 0, 2, 1);
   both = EX_VIEW(im, both, sym_mul(t, count, s->first), 2 * s->second);
   ValueId y =

@@ -118,8 +118,10 @@ static void read_lengths(Import *im, Recurrent *rnn) {
   ValueId row = EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1);
   ValueId step = EX_VIEW(im, ex_arange(im, rnn->length), rnn->length, 1, 1);
   rnn->active = ex_lt(im, step, row);
-  if (!lengths_within(im, lengths, 1, INT32_MAX))
-    rnn->begun = ex_lt(im, ex_int(im, 0), EX_VIEW(im, row, rnn->batch, 1));
+  if (lengths_within(im, lengths, 1, INT32_MAX))
+    return;
+  ValueId each = EX_VIEW(im, row, rnn->batch, 1);
+  rnn->begun = ex_with(im, OP_GT_TENSOR, each, 0);
 }
 
 bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {

@@ -1,0 +1,35 @@
+"""Cases of dynamic.py: long rows that are transformed, rows that are cut off, quantized at run time, or gathered."""
+
+from dynamic_case import Case, codes, floats, fractions, rows_at_run, weights
+
+CASES = [
+    # Long transforms are two products; also of half a spectrum, of rows that are too short or too long, and of frames.
+    Case('dft of long rows', 'double[n,1000,1] x, double[n,1201,2] u', 'double[n,1537,2] y, double[n,2400,1] z, double[n,2048,2] v, double[n,1536,2] w',
+         'l = Constant<value_int = 3072>() k = Constant<value_int = 2400>() i = Constant<value_int = 2048>() j = Constant<value_int = 1536>() '
+         'y = DFT<axis = 1, onesided = 1>(x, l) z = DFT<axis = 1, inverse = 1, onesided = 1>(u, k) '
+         'v = DFT<axis = 1>(u, i) w = DFT<axis = 1, inverse = 1>(u, j)', feeds=lambda n, m: [floats(n, 1000, 1).astype(float), floats(n, 1201, 2).astype(float)], sizes=((1, 2), (3, 2))),
+    Case('stft of long frames', 'double[n,3000,1] x', 'double[n,k,1025,2] y, double[n,k,1537,2] z',
+         's = Constant<value_int = 450>() l = Constant<value_int = 2048>() i = Constant<value_int = 3072>() t = Constant<value = double {0.001}>() o = Constant<value_int = 1>() '
+         'e = Constant<value_int = 0>() f = Range(e, l, o) g = Cast<to = 11>(f) h = Mul(g, t) m = Neg(h) w = Exp(m) y = STFT(x, s, w, l) '
+         'p = Concat<axis = 1>(x, x) z = STFT(p, s, , i)', feeds=lambda n, m: [floats(n, 3000, 1).astype(float)], sizes=((1, 2), (2, 2))),
+    # Causal convolutions: padded at both ends, and cut at one or both.
+    Case('convolutions that are cut', 'float[2,3,n] x, float[1,3,n,m] u', 'float[2,4,n] y, float[1,2,n,m] z',
+         'w = ' + fractions(4, 3, 3) + ' v = ' + fractions(2, 3, 3, 3) + 'o = Constant<value_ints = [0]>() i = Constant<value_ints = [1]>() '
+         'e = Constant<value_ints = [-4]>() a = Constant<value_ints = [2]>() f = Constant<value_ints = [-1]>() d = Constant<value_ints = [3]>() '
+         'p = Conv<pads = [4, 4], dilations = [2]>(x, w) y = Slice(p, o, e, a) '
+         'q = Conv<pads = [1, 2, 1, 2]>(u, v) z = Slice(q, i, f, d)', lambda n, m: [floats(2, 3, n), floats(1, 3, n, m)]),
+    # XNNPACK would make limits that leave out zero a part of the convolutions that such products become.
+    Case('limits of rows quantized at run time', 'float[n,m,8] x, float[m,8] w', 'float[n,m,5] y, float[m,5] z',
+         't = Constant<value = float {0.001}>() l = Constant<value = float {0.01}>() h = Constant<value = float {-0.02}>() '
+         + rows_at_run('a', 'x', weights(8, 5)) + 'y = Clip(a, l) ' + rows_at_run('b', 'w', weights(8, 5)) + 'z = Clip(b, , h)',
+         lambda n, m: [codes(n, m, 8), codes(m, 8)]),
+    # Places that are the same for samples and heads, or for channels.
+    Case('gathers of rows', 'float[n,4,m,9] x, float[8,16,n] u', 'float[n,4,m,m] y, float[8,16,k] z',
+         's = Shape(x) o = Constant<value_int = 0>() i = Constant<value_int = 1>() t = Constant<value_int = 2>() e = Gather(s, t) r = Range(o, e, i) '
+         'a = Constant<value_ints = [1]>() b = Unsqueeze(r, a) c = Sub(b, r) d = Constant<value_int = -4>() g = Max(c, d) h = Constant<value_int = 4>() '
+         'p = Min(g, h) q = Constant<value_int = 4>() v = Add(p, q) w = Gather(s, o) f0 = Unsqueeze(w, o0) f1 = Unsqueeze(e, o0) four = Constant<value_ints = [4]>() '
+         'shape = Concat<axis = 0>(f0, four, f1, f1) l = Expand(v, shape) y = GatherElements<axis = 3>(x, l) '
+         'k0 = Constant<value = int64[8,1,3] {0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0}>() ks = Constant<value_ints = [8, 16, 3]>() kk = Expand(k0, ks) z = GatherElements<axis = 2>(u, kk)'
+         .replace('s = Shape(x)', 'o0 = Constant<value_ints = [0]>() s = Shape(x)', 1),
+         lambda n, m: [floats(n, 4, m, 9), floats(8, 16, n)]),
+]
