@@ -131,12 +131,6 @@ static ValueId flat_weight(Builder *b, ValueId weight, bool transposed) {
   return build_view(b, weight, (SymInt[]){sym_mul(&b->g->syms, d[0], d[2]), d[1], d[3], d[4]}, 4);
 }
 
-/* Entry of a list argument that may have one entry for all dims. */
-static SymInt entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i) {
-  uint32_t count = node_list_count(g, n, arg);
-  return node_ints(g, n, arg)[count == 1 ? 0 : i];
-}
-
 typedef struct Conv3 {
   NodeId n;
   ValueId x, weight, bias;
@@ -191,14 +185,14 @@ static bool read_conv(Graph *g, NodeId n, Conv3 *c) {
   if (!sym_is_const(taps) || !sym_is_const(c->result[1]) || sym_lower(&g->syms, d->out) < 1 ||
       taps < 1 || sym_upper(&g->syms, d->out) > TAPS_MAX / taps)
     return false; /* stays, and is refused for want of a kernel */
-  d->stride = entry(g, n, 3, 0);
-  d->padding = entry(g, n, 4, 0);
-  d->dilation = entry(g, n, 5, 0);
+  d->stride = node_entry(g, n, 3, 0, 0);
+  d->padding = node_entry(g, n, 4, 0, 0);
+  d->dilation = node_entry(g, n, 5, 0, 0);
   for (uint32_t i = 0; i < 2; i++) {
-    c->stride[i] = entry(g, n, 3, 1 + i);
-    c->padding[i] = entry(g, n, 4, 1 + i);
-    c->dilation[i] = entry(g, n, 5, 1 + i);
-    c->extra[i] = entry(g, n, 7, 1 + i);
+    c->stride[i] = node_entry(g, n, 3, 1 + i, 0);
+    c->padding[i] = node_entry(g, n, 4, 1 + i, 0);
+    c->dilation[i] = node_entry(g, n, 5, 1 + i, 0);
+    c->extra[i] = node_entry(g, n, 7, 1 + i, 0);
   }
   return is_fixed(d) || !c->transposed || is_column(g, c) || has_dynamic_phases(g, d);
 }
@@ -216,7 +210,7 @@ static ValueId column_convolution(Builder *b, const Conv3 *c) {
   ValueId y = build(b, OP_CONVOLUTION, A_VAL(image), A_VAL(weight), A_OPT(c->bias),
                     A_INTS(((SymInt[]){d->stride, 1}), 2), A_INTS(((SymInt[]){d->padding, 0}), 2),
                     A_INTS(((SymInt[]){d->dilation, 1}), 2), A_BOOL(c->transposed),
-                    A_INTS(((SymInt[]){entry(g, c->n, 7, 0), 0}), 2), A_INT(c->groups));
+                    A_INTS(((SymInt[]){node_entry(g, c->n, 7, 0, 0), 0}), 2), A_INT(c->groups));
   return build_view(b, y, c->result, 5);
 }
 

@@ -30,7 +30,7 @@ typedef struct Conv {
 static bool list_is(const Graph *g, NodeId n, uint32_t arg, const SymInt *wanted, uint32_t count) {
   uint32_t given = node_list_count(g, n, arg);
   for (uint32_t i = 0; i < count && given; i++)
-    if (node_ints(g, n, arg)[given == 1 ? 0 : i] != wanted[i])
+    if (node_entry(g, n, arg, i, 0) != wanted[i])
       return false;
   return given > 0;
 }

@@ -18,9 +18,8 @@
 enum { BIAS_MAX = 1 << 20 }; /* of a bias that is divided by it */
 
 static void read_list(const Graph *g, NodeId n, uint32_t arg, uint32_t count, int64_t *out) {
-  uint32_t given = node_list_count(g, n, arg);
   for (uint32_t i = 0; i < count; i++)
-    out[i] = node_ints(g, n, arg)[given == 1 ? 0 : i];
+    out[i] = node_entry(g, n, arg, i, 0);
 }
 
 /* x is another value with zeros around it: takes that value and its zeros for the window's own. */

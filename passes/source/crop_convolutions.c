@@ -13,18 +13,14 @@ typedef struct Crop {
   int64_t before, after; /* zeros that are left along it */
 } Crop;
 
-static SymInt entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i) {
-  return node_ints(g, n, arg)[node_list_count(g, n, arg) == 1 ? 0 : i];
-}
-
 static bool read_crop(Graph *g, NodeId slice, NodeId conv, Crop *c) {
   ValueId whole = node_result(g, conv, 0), part = node_result(g, slice, 0);
   uint32_t axis = (uint32_t)wrap_dim(node_int(g, slice, 1), value_rank(g, whole));
   if (axis < 2 || node_int(g, slice, 4) != 1 || node_bool(g, conv, TRANSPOSED) ||
-      entry(g, conv, STRIDE, axis - 2) != 1)
+      node_entry(g, conv, STRIDE, axis - 2, 1) != 1)
     return false;
   SymInt start = node_int_or(g, slice, 2, 0), length = value_dim(g, part, axis),
-         padding = entry(g, conv, PADDING, axis - 2),
+         padding = node_entry(g, conv, PADDING, axis - 2, 0),
          rest = sym_sub(&g->syms, sym_sub(&g->syms, value_dim(g, whole, axis), length), start);
   if (!sym_is_const(start) || !sym_is_const(rest) || start < 0 || rest < 0 ||
       sym_lower(&g->syms, length) < 1)
@@ -54,7 +50,7 @@ static ValueId crop(Builder *b, NodeId n) {
   for (uint32_t i = 0; i < ARGS; i++)
     args[i] = node_arg_in(g, conv, i, &g->arena);
   for (uint32_t i = 0; i < spatial; i++)
-    padding[i] = entry(g, conv, PADDING, i);
+    padding[i] = node_entry(g, conv, PADDING, i, 0);
   bool equal = c.before == c.after;
   padding[c.axis - 2] = equal ? c.before : 0;
   args[PADDING] = A_INTS(padding, spatial);

@@ -140,13 +140,6 @@ typedef struct Unrolled {
   NodeId scope, node;
 } Unrolled;
 
-/* v before views. */
-static ValueId before_views(const Graph *g, ValueId v) {
-  for (NodeId n = match_op(g, v, OP_VIEW_COPY); n; n = match_op(g, v, OP_VIEW_COPY))
-    v = node_value(g, n, 0);
-  return v;
-}
-
 /* Which row of its operand v is, of `size` along the dim; -1: none. */
 static SymInt row_of(const Graph *g, ValueId v, uint32_t dim, SymInt size) {
   NodeId n = value_def(g, v);
@@ -168,7 +161,7 @@ static SymInt row_of(const Graph *g, ValueId v, uint32_t dim, SymInt size) {
 /* Finds the row of a tensor that v is, but for dims of 1. */
 static bool find_row(const Graph *g, ValueId v, Unrolled *u) {
   SymInt columns = value_dim(g, v, value_rank(g, v) - 1);
-  v = before_views(g, v);
+  v = match_unviewed(g, v);
   NodeId n = value_def(g, v);
   OpId op = n ? (OpId)node_cget(g, n)->op : OP_NONE;
   bool split = op == OP_SPLIT_WITH_SIZES_COPY;

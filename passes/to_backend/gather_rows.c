@@ -1,4 +1,4 @@
-/* Elements that are gathered at places which are the same along some dims are rows:
+/* Elements that are gathered at indices which are the same along some dims are rows:
  *   gather(x [b, h, l, p], 3, expand(i [l, k]))  ->  x as [l * p, b * h], at rows l * p + i[l, k].
  * Attention with relative positions (DeBERTa) gathers so for each sample and head. index.Tensor
  * finds a row in the time in which gather finds an element (ExecuTorch 1.4.1); the transposes
@@ -11,22 +11,22 @@
 /* Times in ns, measured on x86-64. */
 enum {
   TIME_ELEMENT = 20, /* of an element that is gathered */
-  TIME_ROW = 19,     /* of a row, with what finds its place */
+  TIME_ROW = 19,     /* of a row, with its index */
   TIME_MOVE = 2,     /* of an element of a transpose */
   TIME_CALLS = 2000, /* of the further kernel calls */
   ELEMENTS_A_NS = 4  /* that are copied in rows */
 };
 
 typedef struct Gathered {
-  ValueId x, index; /* the places before they were expanded */
+  ValueId x, index; /* the indices before they were expanded */
   uint32_t rank, kept;
-  int64_t order[MAX_RANK]; /* of the dims: the kept ones, along which the places differ, then those
+  int64_t order[MAX_RANK]; /* of the dims: the kept ones, along which the indices differ, then those
                               along which they are the same */
   int64_t entries;         /* of the dim that is gathered, the last kept one */
   SymInt rows;             /* of all kept dims of the result but that one */
 } Gathered;
 
-/* The places are the same along dim d of the result. */
+/* The indices are the same along dim d of the result. */
 static bool is_repeated(const Graph *g, ValueId index, ValueId result, uint32_t d) {
   uint32_t missing = value_rank(g, result) - value_rank(g, index);
   return d < missing || (value_dim(g, index, d - missing) == 1 && value_dim(g, result, d) != 1);
@@ -51,7 +51,7 @@ static bool read_order(Graph *g, NodeId n, Gathered *s) {
   return s->kept && s->kept < s->rank && last == axis;
 }
 
-/* Where a view only joined the leading dims, along which the places are the same, what it is made
+/* Where a view only joined the leading dims, along which the indices are the same, what it is made
  * of is transposed instead: backends do not take views that split several dims that vary. */
 static void before_view(const Graph *g, Gathered *s) {
   NodeId view = match_op(g, s->x, OP_VIEW_COPY);
@@ -98,16 +98,16 @@ static bool read_gathered(Graph *g, NodeId n, Gathered *s) {
   return sym_is_const(entries) && entries > 0 && pays(g, n, s);
 }
 
-/* The row of each place, [rows * places]. */
-static ValueId rows_of(Builder *b, const Gathered *s, SymInt places) {
+/* The row of each index, [rows * count]. */
+static ValueId rows_of(Builder *b, const Gathered *s, SymInt count) {
   SymTable *t = &b->g->syms;
-  SymInt all = sym_mul(t, s->rows, places);
+  SymInt all = sym_mul(t, s->rows, count);
   ValueId every = build(b, OP_ARANGE, A_INT(s->entries), A_DTYPE(DTYPE_I64)),
           flat = build_view(b, s->index, &all, 1),
           found = build(b, OP_INDEX_TENSOR, A_VAL(every), A_VALS(&flat, 1));
   if (s->rows == 1)
     return found;
-  SymInt end = sym_mul(t, s->rows, s->entries), one[] = {s->rows, 1}, each[] = {s->rows, places};
+  SymInt end = sym_mul(t, s->rows, s->entries), one[] = {s->rows, 1}, each[] = {s->rows, count};
   ValueId begin =
       build(b, OP_ARANGE_START_STEP, A_INT(0), A_INT(end), A_INT(s->entries), A_DTYPE(DTYPE_I64));
   begin = build_view(b, begin, one, 2);
@@ -121,17 +121,17 @@ static ValueId rewrite(Builder *b, NodeId n) {
   if (!read_gathered(g, n, &s))
     return 0;
   Dims to = value_dims(g, node_result(g, n, 0)), dims = {0};
-  SymInt places = to.d[s.order[s.kept - 1]];
+  SymInt count = to.d[s.order[s.kept - 1]];
   int64_t back[MAX_RANK];
   before_view(g, &s);
   for (; dims.rank < s.rank; dims.rank++) {
     dims.d[dims.rank] = value_dim(g, s.x, (uint32_t)s.order[dims.rank]);
     back[s.order[dims.rank]] = dims.rank;
   }
-  dims.d[s.kept - 1] = places;
+  dims.d[s.kept - 1] = count;
   SymInt row = sym_product(&g->syms, dims.d + s.kept, s.rank - s.kept),
          matrix[] = {sym_mul(&g->syms, s.rows, s.entries), row};
-  ValueId index = rows_of(b, &s, places),
+  ValueId index = rows_of(b, &s, count),
           x = build_view(b, build_permute(b, s.x, s.order), matrix, 2),
           y = build(b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(&index, 1));
   return build_view_as(b, build_permute(b, build_view_as(b, y, dims), back), to);

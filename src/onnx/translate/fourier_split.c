@@ -1,7 +1,8 @@
-/* See fourier.h. Entry n = second * a + b of a row, and k = c + first * d of its transform:
- *   X[c + first d] = sum over b of w(second)^(b d) * w(N)^(b c) * sum over a of w(first)^(a c) x[a,
- * b] where w(n) is the n-th root of unity. The inner sums are a product of rows [R, b] x a with a
- * matrix; their results are multiplied by w(N)^(b c), and the outer sums are a product, too. */
+/* See fourier.h. Entry second * a + b of a row, and c + first * d of its transform, where w(n) is
+ * the n-th root of unity:
+ *   inner[b, c] = sum over a of w(first)^(a c) * x[a, b]
+ *   X[c, d]     = sum over b of w(second)^(b d) * w(length)^(b c) * inner[b, c]
+ * Both sums are products of rows with a matrix. */
 #include <math.h>
 
 #include "onnx/translate/fourier.h"

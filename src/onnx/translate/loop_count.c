@@ -63,7 +63,7 @@ void loop_number_below(Import *im, SymInt number, SymInt below) {
 SymInt loop_most(Import *im, SymInt v) {
   SymTable *t = &im->g->syms;
   /* Inner loops are last in, and their numbers of steps may depend on the outer ones. */
-  for (const LoopNumber *n = im->state->loop_numbers; n; n = n->next) {
+  for (const LoopNumber *n = im->state->loop_numbers; n && !sym_is_const(v); n = n->next) {
     int64_t times = coefficient_of(t, v, n->number);
     SymInt last = times > 0 ? sym_sub(t, n->below, 1) : 0;
     v = sym_add(t, v, sym_mul(t, sym_sub(t, last, n->number), times));

@@ -12,6 +12,7 @@
 
 #include "onnx/translate/control.h"
 #include "onnx/data_sizes.h"
+#include "onnx/import_state.h"
 #include "onnx/translate/loop_count.h"
 
 enum { ATTEMPTS_MAX = 64 };
@@ -348,8 +349,11 @@ static bool attempt(Import *im, Attempt *a) {
   Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, extra + a->count + 1);
   a->narrow = a->miscounted = false;
   a->again = 0;
+  const LoopNumber *outer = im->state->loop_numbers;
   begin(im, a);
-  if (!translate_body(im, a, outputs))
+  bool fine = translate_body(im, a, outputs);
+  im->state->loop_numbers = outer;
+  if (!fine)
     return false;
   if (extra)
     check_condition(im, a, outputs[0]);
