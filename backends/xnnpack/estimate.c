@@ -9,19 +9,20 @@
 #define NODE 65.0  /* of XNNPACK */
 #define MOVED 0.15 /* a byte that is only put in another order or type */
 #define TAP 0.5    /* an element of a window that kernels gather, the least of several ways */
+#define SPREAD 2.5 /* an element of a result of which both operands are broadcast */
 
 /* Of kernels: a call, an element beyond what XNNPACK takes for it, and what they take more for an
  * element of half precision, which they widen and round one at a time. */
 static const struct {
   double call, element, half;
 } rates[] = {
-    [XNN_WORK_VIEW] = {0, 0, 0},          [XNN_WORK_COPY] = {75, 0, 0},
-    [XNN_WORK_JOIN] = {75, 0, 0},         [XNN_WORK_SHUFFLE] = {75, 3, 0},
-    [XNN_WORK_ORDER] = {75, 3, 0},        [XNN_WORK_ARITHMETIC] = {75, 0.15, 12},
-    [XNN_WORK_ROUNDING] = {225, 5, 12},   [XNN_WORK_FUNCTION] = {75, 2.5, 12},
-    [XNN_WORK_REDUCTION] = {75, 0.5, 0},  [XNN_WORK_MEAN] = {5000, 0.5, 0},
-    [XNN_WORK_NORM] = {75, 0.8, 12},      [XNN_WORK_WINDOW] = {150, 20, 0},
-    [XNN_WORK_PRODUCT] = {150, 0.003, 2},
+    [XNN_WORK_VIEW] = {0, 0, 0},         [XNN_WORK_COPY] = {75, 0, 0},
+    [XNN_WORK_JOIN] = {75, 0, 0},        [XNN_WORK_SHUFFLE] = {75, 3, 0},
+    [XNN_WORK_ORDER] = {75, 3, 0},       [XNN_WORK_ARITHMETIC] = {75, 0.15, 12},
+    [XNN_WORK_CHOICE] = {75, 3, 12},     [XNN_WORK_ROUNDING] = {225, 5, 12},
+    [XNN_WORK_FUNCTION] = {75, 2.5, 12}, [XNN_WORK_REDUCTION] = {75, 0.5, 0},
+    [XNN_WORK_MEAN] = {5000, 0.5, 0},    [XNN_WORK_NORM] = {75, 0.8, 12},
+    [XNN_WORK_WINDOW] = {150, 20, 0},    [XNN_WORK_PRODUCT] = {150, 0.003, 2},
 };
 
 /* Nodes that XNNPACK makes part of others, or does nothing for. */
@@ -42,6 +43,17 @@ static double windows(const Graph *g, NodeId n) {
   return outputs > 0 ? products / outputs * (double)node_int(g, n, 8) : 0;
 }
 
+/* Kernels of sums and products are fast where one of two operands has all elements of the result.
+ */
+static bool broadcasts_both(const Graph *g, NodeId n) {
+  ValueId result = node_result(g, n, 0);
+  uint64_t all = moves_elements(g, result);
+  bool both = op_has_trait(node_cget(g, n)->op, OP_ELEMENTWISE) && node_cget(g, n)->arg_count > 1;
+  for (uint32_t i = 0; i < 2 && both; i++)
+    both = node_arg(g, n, i)->kind == ARG_VALUE && moves_elements(g, node_value(g, n, i)) < all;
+  return both;
+}
+
 double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
   bool reads = work == XNN_WORK_REDUCTION || work == XNN_WORK_MEAN;
   double count = (double)moves_elements(g, reads ? node_value(g, n, 0) : node_result(g, n, 0));
@@ -53,6 +65,8 @@ double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
          element = rates[work].element;
   if (dtype_is_half(value_dtype(g, node_result(g, n, 0))))
     element += rates[work].half;
+  if (work == XNN_WORK_ARITHMETIC && broadcasts_both(g, n))
+    element += SPREAD;
   return rates[work].call + count * element + gathered * TAP;
 }
 

@@ -18,6 +18,7 @@ typedef enum XnnWork {
   XNN_WORK_JOIN,       /* a copy of several, or among others */
   XNN_WORK_SHUFFLE,    /* elements that change places, by several moves */
   XNN_WORK_ARITHMETIC, /* a few instructions an element */
+  XNN_WORK_CHOICE,     /* one of several numbers, or the next integer: an element at a time */
   XNN_WORK_ROUNDING,   /* to codes: kernels divide, round, add and limit, one after the other */
   XNN_WORK_FUNCTION,   /* exponentials, roots and the like */
   XNN_WORK_REDUCTION,  /* for each element that is read */

@@ -139,7 +139,7 @@ static void note_rule(Diag *diag, uint64_t work, const RuleCount *r) {
   strbuf_printf(&text, "%" PRIu32 " node%s on portable kernels", r->nodes,
                 r->nodes == 1 ? " stays" : "s stay");
   if (work)
-    strbuf_printf(&text, ", %u %% of the work", work_percent(r->work, work));
+    strbuf_printf(&text, ", %u %% of the multiplications", work_percent(r->work, work));
   strbuf_printf(&text, " (%s): %s: ", r->first->rule, r->first->message);
   for (uint32_t i = 0; i < r->op_count; i++) {
     strbuf_append(&text, i ? SV(", ") : SV(""));
@@ -172,9 +172,9 @@ static void say_numbers(Telling *t, uint32_t delegates) {
     rules[i] = &y->rules[i];
   qsort(rules, y->rule_count, sizeof *rules, compare_rules);
   Diag *diag = diag_begin(&t->s->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
-  const char *share =
-      work ? arena_printf(&t->scratch, ", %u %% of the work", work_percent(y->taken_work, work))
-           : "";
+  const char *share = work ? arena_printf(&t->scratch, ", %u %% of the multiplications",
+                                          work_percent(y->taken_work, work))
+                           : "";
   diag_message(
       diag, "%s takes %" PRIu32 " of %" PRIu32 " nodes of '" SV_FMT "' in %" PRIu32 " delegate%s%s",
       t->b->backend->name, y->taken, y->taken + y->left, SV_ARG(graph_name(t->g)), delegates,

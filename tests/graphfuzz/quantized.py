@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from builder import I8, U8, op
+from builder import I8, SYMBOL_SIZES, U8, op
 from graph import Reject
 
 F32 = np.dtype(np.float32)
@@ -96,3 +96,34 @@ def fake_quantize(b):
 
 
 op("QuantizeLinear", 10)(fake_quantize)
+
+
+def whole_codes(b, shape):
+    """Floats that are their own codes when they are quantized at run time: whole, with 0 and 255 among them."""
+    x = b.np_rng.integers(0, 256, shape).astype(F32)
+    x.flat[0], x.flat[-1] = 0, 255
+    return x
+
+
+def product_at_run(b):
+    """A product of what is quantized at run time with constant codes, as quantize_dynamic writes it, and what limits it."""
+    columns = b.whole(2, 8)
+    both = b.symbolic and b.chance(0.5)  # dims of rows vary
+    shape = (*(SYMBOL_SIZES.values() if both else b.shape(2, 4, least=1)[:-1]), columns)
+    x = b.add_input(whole_codes(b, shape), lambda s: whole_codes(b, s))
+    if b.chance(0.3):
+        order = [*b.rng.sample(range(len(shape) - 1), len(shape) - 1), len(shape) - 1]
+        x = b.node("Transpose", [x], exact=True, perm=order)
+    codes, scale, zero = b.node("DynamicQuantizeLinear", [x], 3, exact=True)
+    w = b.fresh(I8, (columns, b.whole(1, 9)), -60, 60, constant=True)
+    y = b.node("Cast", [b.node("MatMulInteger", [codes, w, zero], exact=True)], exact=True, to=1)
+    factor = 2.0 ** b.np_rng.integers(-9, -3, () if b.chance(0.5) else b.x(w).shape[1:])
+    y = b.node("Mul", [y, b.node("Mul", [scale, b.constant(np.asarray(factor, F32))], exact=True)], exact=True)
+    if b.chance(0.3):
+        y = b.node("Add", [y, b.fresh(F32, b.x(w).shape[1:], constant=True)])
+    if b.chance(0.6):
+        limits = [b.constant(np.array(v, F32)) if b.chance(0.6) else "" for v in sorted(b.np_rng.integers(-8, 9, 2) / 4)]
+        b.node("Clip", [y, *limits], exact=True)
+
+
+op("MatMulInteger", 11)(product_at_run)
