@@ -12,6 +12,12 @@ CASES = [
          's = Constant<value_int = 450>() l = Constant<value_int = 2048>() i = Constant<value_int = 3072>() t = Constant<value = double {0.001}>() o = Constant<value_int = 1>() '
          'e = Constant<value_int = 0>() f = Range(e, l, o) g = Cast<to = 11>(f) h = Mul(g, t) m = Neg(h) w = Exp(m) y = STFT(x, s, w, l) '
          'p = Concat<axis = 1>(x, x) z = STFT(p, s, , i)', feeds=lambda n, m: [floats(n, 3000, 1).astype(float)], sizes=((1, 2), (2, 2))),
+    # Of a long length that varies they are convolutions of a fixed length.
+    Case('dft of a long length that varies', 'double[1,n,1] x, double[1,n,2] u',
+         'double[1,k,2] y, double[1,l,1] z, double[1,n,2] v, double[1,n,2] w',
+         'y = DFT<axis = 1, onesided = 1>(x) z = DFT<axis = 1, inverse = 1, onesided = 1>(u) v = DFT<axis = 1>(u) w = DFT<axis = 1, inverse = 1>(x)',
+         feeds=lambda n, m: [floats(1, n, 1).astype(float), floats(1, n, 2).astype(float)], sizes=((200, 1), (2, 1), (131, 1), (64, 1)),
+         least_n=2, high=200),
     # Causal convolutions: padded at both ends, and cut at one or both.
     Case('convolutions that are cut', 'float[2,3,n] x, float[1,3,n,m] u', 'float[2,4,n] y, float[1,2,n,m] z',
          'w = ' + fractions(4, 3, 3) + ' v = ' + fractions(2, 3, 3, 3) + 'o = Constant<value_ints = [0]>() i = Constant<value_ints = [1]>() '

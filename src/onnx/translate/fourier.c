@@ -100,6 +100,17 @@ static Fourier plan(Import *im, ValueId x, uint32_t axis, SymInt length) {
   return f;
 }
 
+static ValueId transform_rows(Import *im, ValueId rows, const Fourier *f) {
+  FourierSplit split;
+  if (!import_ok(im))
+    return 0;
+  if (fourier_split(f, &split))
+    return fourier_by_parts(im, fourier_arranged(im, rows, f, &split), f, &split);
+  if (fourier_chirps_pay(im, f, ex_dim(im, rows, 0)))
+    return fourier_by_chirps(im, rows, f);
+  return ex_mm(im, rows, matrix(im, f));
+}
+
 /* In f64; the result has x's element type. */
 static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *plan_of_axis) {
   uint32_t rank = ex_rank(im, x);
@@ -113,10 +124,7 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   Dims dims = shape_of(im, moved);
   ValueId flat = EX_VIEW(im, moved, shape_product(im, dims.d, rank - 2),
                          sym_mul(&im->g->syms, f.in, f.in_parts));
-  FourierSplit split;
-  ValueId y = fourier_split(&f, &split)
-                  ? fourier_by_parts(im, fourier_arranged(im, flat, &f, &split), &f, &split)
-                  : ex_mm(im, flat, matrix(im, &f));
+  ValueId y = transform_rows(im, flat, &f);
   dims.d[rank - 2] = f.out;
   dims.d[rank - 1] = f.out_parts;
   y = ex_move_dim(im, ex_view_as(im, y, dims), rank - 2, axis);

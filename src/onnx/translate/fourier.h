@@ -2,7 +2,8 @@
  *
  * A transform of a known length N is a product with a constant matrix; of a long one that is
  * N1 * N2, two smaller products with a factor for each number between them, as in the algorithm of
- * Cooley and Tukey, each of N * (N1 + N2) instead of N * N multiplications. */
+ * Cooley and Tukey, each of N * (N1 + N2) instead of N * N multiplications. A length that varies
+ * has a matrix that is computed in each call, or a convolution of a fixed length. */
 #ifndef ETC_ONNX_FOURIER_H
 #define ETC_ONNX_FOURIER_H
 
@@ -23,6 +24,8 @@ typedef struct FourierSplit {
   int64_t first, second;
 } FourierSplit;
 
+/* The factors nearest to each other. */
+void fourier_factors(int64_t length, FourierSplit *split);
 /* Whether the length is known and has factors by which two products take less time than one. */
 bool fourier_split(const Fourier *f, FourierSplit *split);
 /* Where element i of a row that is transformed by parts is taken, [length]: place(second, first) of
@@ -33,5 +36,11 @@ ValueId fourier_by_parts(Import *im, ValueId rows, const Fourier *f, const Fouri
 /* Rows [R, in * in_parts] as fourier_by_parts takes them: as long as the transform, in its order,
  * of half a spectrum both halves. */
 ValueId fourier_arranged(Import *im, ValueId rows, const Fourier *f, const FourierSplit *split);
+
+/* Whether a transform of a length that varies takes less time by chirps than as a product with a
+ * matrix that is computed in each call. */
+bool fourier_chirps_pay(Import *im, const Fourier *f, SymInt rows);
+/* The transform of rows [R, in * in_parts], [R, out * out_parts]. All f64. */
+ValueId fourier_by_chirps(Import *im, ValueId rows, const Fourier *f);
 
 #endif

@@ -17,15 +17,19 @@ static int64_t outer_columns(const Fourier *f, const FourierSplit *s) {
   return (f->out + s->first - 1) / s->first;
 }
 
+void fourier_factors(int64_t length, FourierSplit *split) {
+  int64_t first = 1;
+  for (int64_t i = 2; i * i <= length; i++)
+    if (length % i == 0)
+      first = i;
+  *split = (FourierSplit){first, length / first};
+}
+
 bool fourier_split(const Fourier *f, FourierSplit *split) {
   if (!sym_is_const(f->in) || !sym_is_const(f->length) || f->length > INT32_MAX || f->length < 4)
     return false;
-  int64_t first = 1;
-  for (int64_t i = 2; i * i <= f->length; i++)
-    if (f->length % i == 0)
-      first = i;
-  *split = (FourierSplit){first, f->length / first};
-  int64_t columns = outer_columns(f, split) * f->out_parts;
+  fourier_factors(f->length, split);
+  int64_t columns = outer_columns(f, split) * f->out_parts, first = split->first;
   if (first == 1 || split->second > FOURIER_MATRIX_MAX / 2 / columns)
     return false;
   double whole = (double)f->in * f->in_parts * (double)f->out * f->out_parts,
