@@ -51,6 +51,7 @@ static ValueId crop(Builder *b, NodeId n) {
     args[i] = node_arg_in(g, conv, i, &g->arena);
   for (uint32_t i = 0; i < spatial; i++)
     padding[i] = node_entry(g, conv, PADDING, i, 0);
+  b->loc = node_cget(g, conv)->loc;
   bool equal = c.before == c.after;
   padding[c.axis - 2] = equal ? c.before : 0;
   args[PADDING] = A_INTS(padding, spatial);
