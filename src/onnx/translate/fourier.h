@@ -34,7 +34,7 @@ ValueId fourier_order(Import *im, const FourierSplit *split);
 /* The transform of rows [R, length * in_parts] in that order: [R, out * out_parts]. All f64. */
 ValueId fourier_by_parts(Import *im, ValueId rows, const Fourier *f, const FourierSplit *split);
 /* Rows [R, in * in_parts] as fourier_by_parts takes them: as long as the transform, in its order,
- * of half a spectrum both halves. */
+ * for half a spectrum the whole one. */
 ValueId fourier_arranged(Import *im, ValueId rows, const Fourier *f, const FourierSplit *split);
 
 /* Whether a transform of a length that varies takes less time by chirps than as a product with a
