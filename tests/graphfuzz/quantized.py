@@ -126,4 +126,4 @@ def product_at_run(b):
         b.node("Clip", [y, *limits], exact=True)
 
 
-op("MatMulInteger", 11)(product_at_run)
+op("ProductAtRun", 11, weight=0)(product_at_run)  # for --only: the graphs of all seeds stay as they were
