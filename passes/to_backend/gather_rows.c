@@ -52,7 +52,7 @@ static bool read_order(Graph *g, NodeId n, Gathered *s) {
 }
 
 /* Where a view only joined the leading dims, along which the indices are the same, what it is made
- * of is transposed instead: backends do not take views that split several dims that vary. */
+ * of is transposed instead: backends support no views that split several dynamic dims. */
 static void before_view(const Graph *g, Gathered *s) {
   NodeId view = match_op(g, s->x, OP_VIEW_COPY);
   ValueId x = view ? node_value(g, view, 0) : 0;

@@ -24,6 +24,13 @@ typedef struct FourierSplit {
   int64_t first, second;
 } FourierSplit;
 
+/* Complex numbers, as two tensors of f64. */
+typedef struct Complex {
+  ValueId real, imaginary;
+} Complex;
+
+/* a * b, which broadcast. */
+Complex complex_times(Import *im, Complex a, Complex b);
 /* The factors nearest to each other. */
 void fourier_factors(int64_t length, FourierSplit *split);
 /* Whether the length is known and has factors by which two products take less time than one. */

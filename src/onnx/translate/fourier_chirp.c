@@ -13,18 +13,17 @@ enum {
   TIME_CALLS = 60000 /* of the kernel calls */
 };
 #define TIME_MULTIPLY 0.04 /* by an entry of the matrix */
-
-/* Parts of numbers, [rows, entries]. */
-typedef struct Complex {
-  ValueId real, imaginary;
-} Complex;
+/* The matrices of its parts, 1024 complex numbers squared, are within FOURIER_MATRIX_MAX. */
+enum { FIXED_MAX = 1 << 20 };
 
 /* A power of two, of which no convolution of two lengths reads an entry twice; 0: too long. */
 static int64_t fixed_length(const SymTable *t, const Fourier *f) {
   int64_t most = sym_upper(t, f->length), length = 16;
-  while (length < 2 * most - 1 && length <= FOURIER_MATRIX_MAX)
+  if (most < 1 || most > FIXED_MAX / 2)
+    return 0;
+  while (length < 2 * most - 1)
     length *= 2;
-  return most < 1 || most > FOURIER_MATRIX_MAX || length > FOURIER_MATRIX_MAX ? 0 : length;
+  return length;
 }
 
 bool fourier_chirps_pay(Import *im, const Fourier *f, SymInt rows) {
@@ -35,14 +34,6 @@ bool fourier_chirps_pay(Import *im, const Fourier *f, SymInt rows) {
     return false;
   return TIME_CALLS + (2 * many + 1) * fixed * TIME_NUMBER <
          entries * (TIME_MATRIX + many * f->in_parts * f->out_parts * TIME_MULTIPLY);
-}
-
-static Complex times(Import *im, Complex a, Complex b) {
-  ValueId p = ex_mul(im, a.real, b.real), q = ex_mul(im, a.imaginary, b.imaginary),
-          r = ex_mul(im, a.real, b.imaginary), s = ex_mul(im, a.imaginary, b.real);
-  Complex y = {.real = ex_sub(im, p, q)};
-  y.imaginary = ex_add(im, r, s);
-  return y;
 }
 
 static Complex first_of(Import *im, Complex x, uint32_t dim, SymInt count) {
@@ -147,14 +138,14 @@ ValueId fourier_by_chirps(Import *im, ValueId rows, const Fourier *f) {
   SymInt count = ex_dim(im, rows, 0);
   Complex b = chirps(im, f, length), x = entries(im, rows, f);
   SymInt read = ex_dim(im, x.real, 1), rest = sym_sub(t, length, read);
-  x = times(im, x, first_of(im, b, 0, read));
+  x = complex_times(im, x, first_of(im, b, 0, read));
   x.real = ex_pad(im, x.real, 0, 0, rest);
   x.imaginary = ex_pad(im, x.imaginary, 0, 0, rest);
   Complex y = fixed_transform(im, x, length, false),
           other = fixed_transform(im, convolved(im, f, b, length), length, false);
-  y = fixed_transform(im, times(im, y, other), length, true);
+  y = fixed_transform(im, complex_times(im, y, other), length, true);
   y = first_of(im, y, 1, f->out);
-  y = times(im, y, first_of(im, b, 0, f->out));
+  y = complex_times(im, y, first_of(im, b, 0, f->out));
   ValueId result = f->out_parts == 2 ? joined(im, y) : y.real;
   if (f->inverse)
     result = ex_div(im, result, ex_cast(im, ex_size(im, f->length), DTYPE_F64));

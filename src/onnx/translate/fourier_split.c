@@ -92,6 +92,14 @@ static ValueId factors(Import *im, const Fourier *f, const FourierSplit *s, uint
   return build_const(&im->b, DTYPE_F64, 2, (int64_t[]){s->second, s->first}, m);
 }
 
+Complex complex_times(Import *im, Complex a, Complex b) {
+  ValueId p = ex_mul(im, a.real, b.real), q = ex_mul(im, a.imaginary, b.imaginary),
+          r = ex_mul(im, a.real, b.imaginary), s = ex_mul(im, a.imaginary, b.real);
+  Complex y = {.real = ex_sub(im, p, q)};
+  y.imaginary = ex_add(im, r, s);
+  return y;
+}
+
 ValueId fourier_by_parts(Import *im, ValueId rows, const Fourier *f, const FourierSplit *s) {
   SymTable *t = &im->g->syms;
   SymInt count = ex_dim(im, rows, 0);
@@ -99,14 +107,10 @@ ValueId fourier_by_parts(Import *im, ValueId rows, const Fourier *f, const Fouri
   ValueId inner = EX_VIEW(im, rows, sym_mul(t, count, s->second), s->first * f->in_parts), sums[2];
   for (uint32_t q = 0; q < 2; q++)
     sums[q] = EX_VIEW(im, ex_mm(im, inner, inner_matrix(im, f, s, q)), count, s->second, s->first);
-  ValueId cosine = factors(im, f, s, 0), sine = factors(im, f, s, 1);
-  ValueId products[] = {ex_mul(im, sums[0], cosine), 0, 0, 0};
-  products[1] = ex_mul(im, sums[1], sine);
-  products[2] = ex_mul(im, sums[0], sine);
-  products[3] = ex_mul(im, sums[1], cosine);
-  ValueId real = ex_sub(im, products[0], products[1]),
-          imaginary = ex_add(im, products[2], products[3]);
-  ValueId both = EX_PERMUTE(im, ex_cat2(im, real, imaginary, 1), 0, 2, 1);
+  Complex between = {.real = factors(im, f, s, 0)};
+  between.imaginary = factors(im, f, s, 1);
+  Complex x = complex_times(im, (Complex){sums[0], sums[1]}, between);
+  ValueId both = EX_PERMUTE(im, ex_cat2(im, x.real, x.imaginary, 1), 0, 2, 1);
   both = EX_VIEW(im, both, sym_mul(t, count, s->first), 2 * s->second);
   ValueId y =
       EX_VIEW(im, ex_mm(im, both, outer_matrix(im, f, s)), count, s->first, columns, f->out_parts);
