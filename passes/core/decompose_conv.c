@@ -46,14 +46,6 @@ static int64_t plane_of(const Depth *d, bool transposed, int64_t o, int64_t k) {
   return at < 0 || at >= d->in ? d->in : at;
 }
 
-static ValueId pad_depth(Builder *b, ValueId x, int64_t before, int64_t after) {
-  bool pads = before || after;
-  ArgIn zero = dtype_is_float(value_dtype(b->g, x)) ? A_FLOAT(0) : A_INT(0);
-  return pads ? build(b, OP_CONSTANT_PAD_ND, A_VAL(x),
-                      A_INTS(((SymInt[]){0, 0, 0, 0, before, after}), 6), zero)
-              : x;
-}
-
 /* The taps of all output planes one behind the other. */
 static ValueId fixed_taps(Builder *b, ValueId x, const Depth *d, bool transposed) {
   uint32_t count = (uint32_t)(d->out * d->taps);
@@ -66,7 +58,7 @@ static ValueId fixed_taps(Builder *b, ValueId x, const Depth *d, bool transposed
   }
   if (same)
     return x;
-  x = pad_depth(b, x, 0, zeros);
+  x = build_pad(b, x, 2, 0, zeros);
   ValueId index = build_const_ints(b, planes, count);
   return build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(2), A_VAL(index));
 }
@@ -97,7 +89,7 @@ static ValueId dynamic_taps(Builder *b, ValueId x, const Depth *d, bool transpos
   }
   for (int64_t k = 0; k < d->taps; k++)
     taps[k] = transposed ? first - k * d->dilation : k * d->dilation;
-  x = pad_depth(b, x, before, after);
+  x = build_pad(b, x, 2, before, after);
   ValueId index = build(b, OP_ARANGE, A_INT(d->out), A_DTYPE(DTYPE_I64));
   ValueId stride = build_scalar_int(b, DTYPE_I64, transposed ? 1 : d->stride);
   ValueId offsets = build_const_ints(b, taps, (uint32_t)d->taps);
@@ -233,10 +225,7 @@ static ValueId with_zeros(Builder *b, ValueId planes, const Depth *d, SymInt ima
           before = images == 1 ? d->padding : 0, after = last < d->in ? 0 : last - d->in + 1;
   if (images > 1)
     after = d->padding > 0 || after > 0;
-  bool pads = before || after;
-  return pads ? build(b, OP_CONSTANT_PAD_ND, A_VAL(planes),
-                      A_INTS(((SymInt[]){0, 0, 0, 0, 0, 0, before, after}), 8), A_FLOAT(0))
-              : planes;
+  return build_pad(b, planes, 0, before, after);
 }
 
 /* The planes that tap k meets, of all images: [N * D', C, H, W]. */

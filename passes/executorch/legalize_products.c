@@ -3,13 +3,6 @@
  * of x[1:] for one row, both factors are padded with zeros along it. */
 #include "passes/pass.h"
 
-/* Dim `axis`, from the end, one longer. */
-static ValueId longer(Builder *b, ValueId x, uint32_t axis) {
-  SymInt pads[4] = {0};
-  pads[2 * axis + 1] = 1;
-  return build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2 * axis + 2), A_INT(0));
-}
-
 /* The factors are operands `left` and left + 1 of n. */
 static ValueId never_empty(Builder *b, NodeId n, uint32_t left) {
   Graph *g = b->g;
@@ -18,8 +11,8 @@ static ValueId never_empty(Builder *b, NodeId n, uint32_t left) {
   SymInt summed = value_dim(g, x, value_rank(g, x) - 1);
   if ((dtype != DTYPE_F32 && dtype != DTYPE_F64) || sym_lower(&g->syms, summed) >= 1)
     return 0;
-  x = longer(b, x, 0);
-  y = longer(b, y, node_cget(g, n)->op == OP_LINEAR ? 0 : 1);
+  x = build_pad(b, x, -1, 0, 1);
+  y = build_pad(b, y, node_cget(g, n)->op == OP_LINEAR ? -1 : -2, 0, 1);
   ArgIn factors[] = {A_VAL(x), A_VAL(y)}, sum[] = {A_VAL(node_value(g, n, 0)), A_VAL(x), A_VAL(y)};
   return left ? build_on(b, n, sum, COUNT_OF(sum)) : build_on(b, n, factors, COUNT_OF(factors));
 }

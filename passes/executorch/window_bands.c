@@ -149,16 +149,6 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   return w;
 }
 
-/* As many channels as x, where the result has less. */
-static ValueId with_channels(Builder *b, ValueId v, int64_t channels) {
-  int64_t pads[2 * WINDOW_DIMS_MAX + 2] = {0};
-  uint32_t rank = value_rank(b->g, v);
-  pads[2 * rank - 3] = channels - value_dim(b->g, v, 1);
-  if (pads[2 * rank - 3] == 0)
-    return v;
-  return build(b, OP_CONSTANT_PAD_ND, A_VAL(v), A_INTS(pads, 2 * (rank - 1)), A_FLOAT(0));
-}
-
 /* What the bands are written over. */
 static ValueId start(Builder *b, const Windows *w, Bands bands) {
   Dims dims = value_dims(b->g, w->result);
@@ -173,8 +163,8 @@ static ValueId start(Builder *b, const Windows *w, Bands bands) {
 static ValueId write_band(Builder *b, const Windows *w, Bands bands, ValueId y, ValueId band,
                           int64_t first) {
   int64_t phases = w->geometry.phases[0], end = first + rows_from(w, bands, first);
-  if (bands.over_x && band)
-    band = with_channels(b, band, w->geometry.in);
+  if (bands.over_x && band) /* as many channels as x */
+    band = build_pad(b, band, 1, 0, w->geometry.in - value_dim(b->g, band, 1));
   if (b->status != STATUS_OK)
     return 0;
   return build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(band), A_INT(2), A_INT(first * phases),

@@ -29,15 +29,6 @@ static bool read_crop(Graph *g, NodeId slice, NodeId conv, Crop *c) {
   return c->before >= 0 && c->after >= 0;
 }
 
-static ValueId pad(Builder *b, ValueId x, const Crop *c) {
-  SymInt pads[2 * MAX_RANK] = {0};
-  uint32_t last = 2 * (value_rank(b->g, x) - 1 - c->axis);
-  pads[last] = c->before;
-  pads[last + 1] = c->after;
-  return build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, last + 2),
-               dtype_is_float(value_dtype(b->g, x)) ? A_FLOAT(0) : A_INT(0));
-}
-
 static ValueId crop(Builder *b, NodeId n) {
   Graph *g = b->g;
   NodeId conv = match_op_once(g, node_value(g, n, 0), OP_CONVOLUTION);
@@ -56,7 +47,7 @@ static ValueId crop(Builder *b, NodeId n) {
   padding[c.axis - 2] = equal ? c.before : 0;
   args[PADDING] = A_INTS(padding, spatial);
   if (!equal)
-    args[INPUT] = A_VAL(pad(b, node_value(g, conv, INPUT), &c));
+    args[INPUT] = A_VAL(build_pad(b, node_value(g, conv, INPUT), c.axis, c.before, c.after));
   return build_args(b, OP_CONVOLUTION, args, ARGS);
 }
 

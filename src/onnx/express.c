@@ -400,13 +400,7 @@ ValueId ex_put_row(Import *im, ValueId rows, ValueId row, SymInt number) {
 ValueId ex_element(Import *im, ValueId vector, int64_t i) { return ex_pick(im, vector, 0, i); }
 
 ValueId ex_pad(Import *im, ValueId x, uint32_t from_last, SymInt before, SymInt behind) {
-  SymInt pads[2 * MAX_RANK] = {0};
-  uint32_t count = 2 * from_last + 2;
-  if (before == 0 && behind == 0)
-    return x;
-  pads[count - 2] = before;
-  pads[count - 1] = behind;
-  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, count), A_FLOAT(0));
+  return build_pad(&im->b, x, -1 - (int64_t)from_last, before, behind);
 }
 
 ValueId ex_gather(Import *im, ValueId x, int64_t dim, ValueId index) {
