@@ -54,7 +54,7 @@ static uint32_t sample(const Constant *c, uint32_t h) {
 }
 
 static bool same_constant(const Graph *g, ValueId a, ValueId b) {
-  return value_cget(g, a)->type == value_cget(g, b)->type &&
+  return value_same_type(g, a, b) &&
          constant_same(value_lazy_constant(g, a), value_lazy_constant(g, b));
 }
 
@@ -104,7 +104,7 @@ static bool same_kind(Finder *f, NodeId a, NodeId b) {
   if (f->partitions[a] != f->partitions[b] || !same_nodes(g, a, b, key_of, f))
     return false;
   for (uint32_t i = 0; i < node_cget(g, a)->result_count; i++)
-    if (value_cget(g, node_result(g, a, i))->type != value_cget(g, node_result(g, b, i))->type)
+    if (!value_same_type(g, node_result(g, a, i), node_result(g, b, i)))
       return false;
   return true;
 }

@@ -32,7 +32,7 @@ static uint32_t channel_operand(const Graph *g, NodeId n) {
     if (view)
       base = node_value(g, view, 0);
     if (value_is_const(g, base) && by_channel(g, c, node_result(g, n, 0)) &&
-        value_cget(g, node_value(g, n, 1 - i))->type == value_cget(g, node_result(g, n, 0))->type)
+        value_same_type(g, node_value(g, n, 1 - i), node_result(g, n, 0)))
       return i;
   }
   return 2;

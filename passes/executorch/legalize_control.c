@@ -109,7 +109,7 @@ static bool replaces(Copies *c, NodeId loop, ValueId state, ValueId v, uint32_t 
   NodeId n = value_def(g, v);
   if (!n || n >= c->known || c->regions.scope[n] != loop || last > c->position[n] ||
       op_has_trait(node_cget(g, n)->op, OP_CONTROL) || node_shared_operand(g, n) ||
-      memory_of(g, v) != v || value_cget(g, v)->type != value_cget(g, state)->type)
+      memory_of(g, v) != v || !value_same_type(g, v, state))
     return false;
   if (last < c->position[n])
     return true;

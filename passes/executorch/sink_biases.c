@@ -228,13 +228,13 @@ static bool through_sum(Sink *s, NodeId n, ValueId v, const Offset *o) {
   ValueId a = node_value(g, n, 0), b = node_value(g, n, 1), other = v == a ? b : a;
   ValueId r = node_result(g, n, 0);
   Offset own;
-  if (a == b || node_scalar(g, n, 2) != 1 || value_cget(g, v)->type != value_cget(g, r)->type)
+  if (a == b || node_scalar(g, n, 2) != 1 || !value_same_type(g, v, r))
     return false;
   if (value_is_const(g, other))
     return reads_as_offset(g, other, r, &own) && own.channels == o->channels &&
            own.inner == o->inner && act(s, n, v == a, o);
   uint32_t actions = s->action_count, visits = s->visit_count;
-  if (value_cget(g, other)->type != value_cget(g, r)->type)
+  if (!value_same_type(g, other, r))
     return false;
   if (sinks(s, r, *o))
     return true;
@@ -370,9 +370,8 @@ static bool sink(Sink *s, Builder *b, NodeId n) {
   ValueId x = node_value(g, n, 1 - at), r = node_result(g, n, 0);
   Offset o;
   s->action_count = s->visit_count = 0;
-  if (node_scalar(g, n, 2) != 1 || value_cget(g, x)->type != value_cget(g, r)->type ||
-      value_dtype(g, r) != DTYPE_F32 || !count_of(g, r) ||
-      !reads_as_offset(g, node_value(g, n, at), r, &o) || !sinks(s, r, o))
+  if (node_scalar(g, n, 2) != 1 || !value_same_type(g, x, r) || value_dtype(g, r) != DTYPE_F32 ||
+      !count_of(g, r) || !reads_as_offset(g, node_value(g, n, at), r, &o) || !sinks(s, r, o))
     return false;
   s->action_count = s->visit_count = 0;
   read_values(s, node_value(g, n, at), &o);

@@ -10,10 +10,6 @@ static bool is_view(const Graph *g, NodeId n) {
   return n && op_has_trait(node_cget(g, n)->op, OP_VIEW);
 }
 
-static bool same_type(const Graph *g, ValueId a, ValueId b) {
-  return value_cget(g, a)->type == value_cget(g, b)->type;
-}
-
 /* A constant whose elements are all this number. */
 static bool is_splat(const Graph *g, ValueId v, double number) {
   const Constant *c = value_lazy_constant(g, v);
@@ -32,7 +28,7 @@ static bool is_splat(const Graph *g, ValueId v, double number) {
 
 static ValueId same_as_operand(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
-  return same_type(b->g, x, node_result(b->g, n, 0)) ? x : 0;
+  return value_same_type(b->g, x, node_result(b->g, n, 0)) ? x : 0;
 }
 
 static bool converts_to(const Graph *g, NodeId n, DType dtype) {
@@ -115,7 +111,7 @@ static ValueId where_rule(Builder *b, NodeId n) {
       memcmp(c->data, c->data + 1, (size_t)c->size - 1) != 0)
     return 0;
   ValueId chosen = node_value(g, n, c->data[0] ? 1 : 2);
-  return same_type(g, chosen, node_result(g, n, 0)) ? chosen : 0;
+  return value_same_type(g, chosen, node_result(g, n, 0)) ? chosen : 0;
 }
 
 static ValueId cat_rule(Builder *b, NodeId n) {
@@ -130,7 +126,7 @@ static ValueId cat_rule(Builder *b, NodeId n) {
     if (type_bytes_upper(g, value_type(g, v)) != 0)
       list[kept++] = v;
   }
-  if (kept == 1 && same_type(g, list[0], node_result(g, n, 0)))
+  if (kept == 1 && value_same_type(g, list[0], node_result(g, n, 0)))
     return list[0];
   if (kept == 0 || kept == count || !same_dtype)
     return 0;
@@ -141,9 +137,9 @@ static ValueId cat_rule(Builder *b, NodeId n) {
 static ValueId times_one(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), y = node_value(g, n, 1), r = node_result(g, n, 0);
-  if (same_type(g, x, r) && is_splat(g, y, 1))
+  if (value_same_type(g, x, r) && is_splat(g, y, 1))
     return x;
-  if (node_cget(g, n)->op == OP_MUL_TENSOR && same_type(g, y, r) && is_splat(g, x, 1))
+  if (node_cget(g, n)->op == OP_MUL_TENSOR && value_same_type(g, y, r) && is_splat(g, x, 1))
     return y;
   return 0;
 }
@@ -238,7 +234,7 @@ static ValueId view_base(const Graph *g, ValueId v) {
 static ValueId view_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId r = node_result(g, n, 0), x = node_value(g, n, 0), base = view_base(g, x);
-  if (same_type(g, base, r))
+  if (value_same_type(g, base, r))
     return base;
   Dims dims = value_dims(g, r);
   ValueId expanded = view_of_expand(b, base, dims);
@@ -318,7 +314,7 @@ static ValueId permute_rule(Builder *b, NodeId n) {
 static ValueId pow_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
-  if (!dtype_is_float(value_dtype(g, x)) || !same_type(g, x, node_result(g, n, 0)))
+  if (!dtype_is_float(value_dtype(g, x)) || !value_same_type(g, x, node_result(g, n, 0)))
     return 0;
   double e = node_scalar(g, n, 1);
   if (e == 1)
@@ -352,8 +348,7 @@ static bool broadcasts_to(const Graph *g, ValueId v, ValueId other, ValueId resu
 static bool ranks_are_legal(const Graph *g, ValueId low, ValueId other, NodeId n) {
   ValueId result = node_result(g, n, 0);
   uint32_t rank = value_rank(g, low);
-  return rank == 0 || rank == value_rank(g, result) ||
-         value_cget(g, other)->type == value_cget(g, result)->type;
+  return rank == 0 || rank == value_rank(g, result) || value_same_type(g, other, result);
 }
 
 /* An expand in front of a broadcasting elementwise op with two operands is left to the op. */

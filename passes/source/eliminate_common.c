@@ -38,7 +38,7 @@ static uint32_t constant_hash(const Graph *g, ValueId v) {
 
 static bool constant_equal(const Graph *g, ValueId a, ValueId b) {
   const Constant *x = value_lazy_constant(g, a), *y = value_lazy_constant(g, b);
-  if (value_cget(g, a)->type != value_cget(g, b)->type || x->size != y->size)
+  if (!value_same_type(g, a, b) || x->size != y->size)
     return false;
   if (x->transform || y->transform)
     return x->transform == y->transform;
@@ -79,7 +79,7 @@ static bool is_only_user(Table *t, NodeId n) {
 static bool same_results(const Graph *g, NodeId a, NodeId b) {
   uint32_t count = node_cget(g, a)->result_count;
   for (uint32_t i = 0; i < count; i++)
-    if (value_cget(g, node_result(g, a, i))->type != value_cget(g, node_result(g, b, i))->type)
+    if (!value_same_type(g, node_result(g, a, i), node_result(g, b, i)))
       return false;
   return true;
 }

@@ -263,7 +263,7 @@ static ValueId fold_scale(Builder *b, NodeId n) {
   ValueId c = node_value(g, n, at), x = node_value(g, n, 1 - at);
   uint32_t rank = value_rank(g, x);
   Affine a;
-  if (rank < 2 || value_cget(g, x)->type != value_cget(g, node_result(g, n, 0))->type)
+  if (rank < 2 || !value_same_type(g, x, node_result(g, n, 0)))
     return 0;
   NodeId conv = match_op_once(g, x, OP_CONVOLUTION), linear = match_op_once(g, x, OP_LINEAR);
   if (!(conv ? channel_factor(g, c, x, arena, &a) : factor_of(g, c, x, rank - 1, arena, &a)))
@@ -286,8 +286,7 @@ static bool is_shifted(const Graph *g, NodeId n, Arena *arena, Shifted *s) {
   bool minus = node_cget(g, n)->op == OP_SUB_TENSOR;
   uint32_t at = minus || value_is_const(g, node_value(g, n, 1)) ? 1 : 0;
   s->x = node_value(g, n, 1 - at);
-  if (node_scalar(g, n, 2) != 1 ||
-      value_cget(g, s->x)->type != value_cget(g, node_result(g, n, 0))->type ||
+  if (node_scalar(g, n, 2) != 1 || !value_same_type(g, s->x, node_result(g, n, 0)) ||
       !channel_factor(g, node_value(g, n, at), s->x, arena, &s->by))
     return false;
   for (int64_t i = 0; i < s->by.channels; i++) {
@@ -325,7 +324,7 @@ static ValueId through_affine(const Graph *g, ValueId v, Arena *arena, Affine *a
                   value_is_const(g, node_value(g, n, 1));
     Affine own;
     ValueId x = node_value(g, n, 1 - at);
-    if (value_rank(g, x) < 2 || value_cget(g, x)->type != value_cget(g, v)->type ||
+    if (value_rank(g, x) < 2 || !value_same_type(g, x, v) ||
         !factor_of(g, node_value(g, n, at), x, 1, arena, &own))
       return v;
     for (int64_t k = 0; k < a->channels; k++) {
@@ -367,8 +366,7 @@ static ValueId fold_factor_before(Builder *b, NodeId n) {
   ValueId x = node_value(g, mul, 1 - at), c = node_value(g, mul, at);
   Affine a;
   double number;
-  if (value_cget(g, x)->type != value_cget(g, node_result(g, mul, 0))->type ||
-      !channel_factor(g, c, x, b->data, &a))
+  if (!value_same_type(g, x, node_result(g, mul, 0)) || !channel_factor(g, c, x, b->data, &a))
     return 0;
   bool whole =
       match_number(g, c, &number) && isfinite(number) && value_used_once(g, node_result(g, mul, 0));
@@ -451,7 +449,7 @@ static bool exchange_before(Builder *b, NodeId n) {
   ValueId x;
   if (!mul || !match_with_number(g, node_result(g, mul, 0), OP_MUL_TENSOR, &x, &number) ||
       !isnormal((float)number) || value_dtype(g, x) != DTYPE_F32 ||
-      value_cget(g, x)->type != value_cget(g, node_result(g, sum, 0))->type)
+      !value_same_type(g, x, node_result(g, sum, 0)))
     return false;
   ValueId shift = shift_below(b, node_value(g, sum, at), number, x);
   if (!shift)

@@ -59,7 +59,7 @@ static ValueId assigned(const Graph *g, NodeId n) {
   NodeId read = match_op(g, v, OP_INDEX_TENSOR);
   if (read && same_indices(g, n, read)) {
     ValueId y = node_value(g, read, 0);
-    return value_cget(g, y)->type == value_cget(g, x)->type ? y : 0;
+    return value_same_type(g, y, x) ? y : 0;
   }
   NodeId spread = match_op(g, v, OP_EXPAND_COPY);
   v = spread ? node_value(g, spread, 0) : v;

@@ -223,8 +223,7 @@ static bool block_of(const Graph *g, NodeId n, Block *b) {
   for (uint32_t i = 0; i < tuple; i++) {
     ValueId index = node_list_value(g, n, 1, i);
     Count c;
-    if (!index || value_cget(g, index)->type != value_cget(g, first)->type ||
-        !counts(g, index, DEPTH_MAX, &c))
+    if (!index || !value_same_type(g, index, first) || !counts(g, index, DEPTH_MAX, &c))
       return false;
     bool one = c.axis == NOWHERE;
     if (!one && (c.axis < next || !are_ones(g, first, next, c.axis)))

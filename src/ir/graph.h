@@ -287,6 +287,10 @@ static inline bool type_is_single(const Type *t) {
 static inline bool value_is_single(const Graph *g, ValueId v) {
   return type_is_single(value_type(g, v));
 }
+/* Element type, dims and order are the same: equal types are one. */
+static inline bool value_same_type(const Graph *g, ValueId a, ValueId b) {
+  return value_cget(g, a)->type == value_cget(g, b)->type;
+}
 /* A dim of a tensor of that rank, which counts from the end where it is below 0, as ATen's do. */
 static inline int64_t wrap_dim(int64_t dim, uint32_t rank) { return dim < 0 ? dim + rank : dim; }
 static inline SymInt value_dim(const Graph *g, ValueId v, uint32_t i) {

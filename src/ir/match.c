@@ -136,8 +136,7 @@ bool match_other(const Graph *g, ValueId v, OpId op, ValueId x, ValueId *other) 
 }
 
 bool match_fits(const Graph *g, NodeId n, ValueId x) {
-  return value_cget(g, x)->type == value_cget(g, node_result(g, n, 0))->type &&
-         dtype_is_float(value_dtype(g, x));
+  return value_same_type(g, x, node_result(g, n, 0)) && dtype_is_float(value_dtype(g, x));
 }
 
 NodeId match_lone_norm(const Graph *g, ValueId v, OpId op) {

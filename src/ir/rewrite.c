@@ -16,7 +16,7 @@ static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
   b->before = n;
   b->loc = node_cget(g, n)->loc;
   ValueId result = node_result(g, n, 0), value = rule->rewrite(b, n);
-  if (!value || b->status != STATUS_OK || value_cget(g, value)->type != value_cget(g, result)->type)
+  if (!value || b->status != STATUS_OK || !value_same_type(g, value, result))
     return false;
   if (value == result) {
     TRACE(g, .kind = TRACE_EDITED, .node = n);

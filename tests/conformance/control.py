@@ -7,7 +7,6 @@ Every case is one program, lowered once and loaded once, that runs with several 
 branches and other numbers of iterations, all of them twice. The interpreter runs the model and the program too.
 """
 
-import dataclasses
 import os
 import re
 import subprocess
@@ -19,54 +18,14 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "lib")]
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
-import onnx.parser  # noqa: E402
 
 import arrays  # noqa: E402
 import cases  # noqa: E402
+import control_cells  # noqa: E402
 import etc_command  # noqa: E402
 import witness  # noqa: E402
+from control_case import TRUE, Case, flag, floats, real, whole  # noqa: E402
 
-RNG = np.random.default_rng(11)
-
-
-def floats(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def flag(value):
-    return np.array(value, dtype=bool)
-
-
-def whole(value):
-    return np.array(value, dtype=np.int64)
-
-
-def real(value, dtype=np.float32):
-    return np.array(value, dtype=dtype)
-
-
-@dataclasses.dataclass
-class Case:
-    name: str
-    inputs: str
-    outputs: str
-    body: str
-    feeds: list
-    dims: dict = dataclasses.field(default_factory=dict)
-    opset: int = 18
-    jumps: bool = True  # the program must have some
-    rows: str = ""  # of the last output, as the importer knows their number: "?" when data decide it, "" is not looked at
-    states: int = -1  # of the first loop, as the importer builds it; -1 is not looked at
-    fails: list = dataclasses.field(default_factory=list)  # inputs with which the call must end with an error
-    says: str = "cannot run"  # a part of that error in etc run
-    stacked: bool = False  # lists among the outputs are one tensor, not one for each element
-
-    def model(self):
-        return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {self.opset}, "ai.onnx.ml" : 3]> '
-                                       f'g ({self.inputs}) => ({self.outputs}) {{ {self.body} }}')
-
-
-TRUE = "t = Constant<value = bool {1}>() "
 X = floats(2, 3)
 BOTH = [[X, flag(True)], [X, flag(False)], [floats(2, 3), flag(True)]]
 
@@ -496,6 +455,8 @@ CASES += [
              k = Identity(c) r = Exp(a) m = SequenceInsert(l, r) }>""",
          [[floats(2, 3), floats(n)] for n in (3, 1, 5)], {"n": "1..5"}, stacked=True),
 ]
+
+CASES += control_cells.CASES
 
 
 def tensors(name, value, stacked):

@@ -167,8 +167,7 @@ static ValueId modified(Import *im, const char *name, ValueId x) {
     return x;
   if (!import_inline(im, graph, &(Binding){.kind = BIND_VALUE, .value = x}, 1, &result, 1))
     return 0;
-  if (result.kind != BIND_VALUE ||
-      value_get(im->g, result.value)->type != value_get(im->g, x)->type)
+  if (result.kind != BIND_VALUE || !value_same_type(im->g, result.value, x))
     return import_fail(im, DIAG_SHAPE_MISMATCH, "'%s' changes the shape or element type", name);
   return result.value;
 }

@@ -1,5 +1,6 @@
 /* Loop and Scan. Few steps whose number is known when lowering are unrolled, the body is translated
  * once for each; other loops run as loops (run_loop.c). */
+#include "ir/match.h"
 #include "onnx/translate/loop_count.h"
 
 /* --- steps that Loop and Scan collect --- */
@@ -198,6 +199,43 @@ static void loop_run(Import *im, const RunLoop *run) {
     control_poison(im);
 }
 
+/* Few cells in a row may be one delegate, with the nodes around them. */
+enum { CELLS_UNROLLED = 4 };
+
+/* Do the nodes behind `last` pick matrices out of a constant, as of the layers of a model that
+ * stand in one? Unrolled, each step has weights that are known. */
+static bool picks_matrices(const Graph *g, NodeId last) {
+  for (NodeId n = last ? node_cget(g, last)->next : g->first; n; n = node_cget(g, n)->next) {
+    OpId op = (OpId)node_cget(g, n)->op;
+    if (op == OP_LOOP || match_matrix_product(op))
+      continue;
+    FOR_OPERANDS(g, n, v, {
+      if (value_is_const(g, v) && value_rank(g, v) > 2 && value_dim(g, v, 0) != 1)
+        return true;
+    });
+  }
+  return false;
+}
+
+/* Are the steps cells of a recurrent network: products by matrices that stay the same, and states
+ * that keep their sizes? Then the loop takes no longer than its steps in a row would, and weights
+ * are there once. */
+static bool is_cell(Import *im, const Loop *loop, const RunLoop *run) {
+  if (!loop->tensors || loop->most <= CELLS_UNROLLED || !multiplies(loop->body))
+    return false;
+  uint32_t count = run->state_count + run->scan_count;
+  ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count);
+  NodeId last = im->g->last;
+  ControlTrial trial;
+  control_try(im, &trial);
+  bool cell = loop_build(im, run, results) && import_ok(im) && !picks_matrices(im->g, last);
+  for (uint32_t i = 0; i < count && cell; i++)
+    cell = i < run->state_count ? value_same_type(im->g, results[i], run->states[i].value)
+                                : type_is_static(vt(im, results[i]));
+  control_take_back(&trial);
+  return cell;
+}
+
 /* A loop that ends after few steps by its condition is unrolled, too. */
 static bool is_unrolled(const Loop *loop) {
   return is_small(loop->body, loop->most) ||
@@ -225,13 +263,19 @@ static Unrolled loop_run_counted(Import *im, Loop *loop, ValueId condition) {
     read_count(loop, &count.steps);
   }
   Unrolled unrolled = UNROLLED_NOT;
-  if (loop->counted && is_unrolled(loop))
+  if (loop->counted && is_unrolled(loop) && !is_cell(im, loop, &run))
     unrolled = loop_unroll(im, loop, true);
   if (unrolled == UNROLLED_NOT) {
     control_rollback(im, last, constraints);
     loop_run(im, &run);
   }
   return unrolled;
+}
+
+/* As is_cell, of a loop whose number of steps is known before anything is built. */
+static bool is_known_cell(Import *im, const Loop *loop) {
+  RunLoop run = loop_to_run(im, loop, 0);
+  return is_cell(im, loop, &run);
 }
 
 void translate_loop(Import *im) {
@@ -246,7 +290,7 @@ void translate_loop(Import *im) {
   if (known && !holds)
     loop.most = 0;
   Unrolled unrolled = UNROLLED_NOT;
-  if (known && is_unrolled(&loop))
+  if (known && is_unrolled(&loop) && !is_known_cell(im, &loop))
     unrolled = loop_unroll(im, &loop, holds);
   if (unrolled == UNROLLED_NOT && import_ok(im)) {
     if (loop.trip.kind != ARG_VALUE) /* which is a node of its own */

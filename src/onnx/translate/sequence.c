@@ -85,8 +85,7 @@ void translate_sequence_erase(Import *im) {
 static ValueId stack_of(Import *im, const Binding *s) {
   ValueId *rows = ARENA_ARRAY(&im->scratch, ValueId, s->count + 1);
   for (uint32_t i = 0; i < s->count; i++) {
-    if (!s->items[i] || !import_ok(im) ||
-        value_get(im->g, s->items[i])->type != value_get(im->g, s->items[0])->type ||
+    if (!s->items[i] || !import_ok(im) || !value_same_type(im->g, s->items[i], s->items[0]) ||
         ex_rank(im, s->items[i]) == MAX_RANK)
       return 0;
     rows[i] = ex_unsqueeze(im, s->items[i], 0);
