@@ -386,8 +386,10 @@ void lower_log1p(XnnLowering *l, NodeId n) {
 
 /* Bounds that are tensors; either may be absent. */
 void lower_clamp_tensor(XnnLowering *l, NodeId n) {
-  ValueId low = node_value(l->g, n, 1), high = node_value(l->g, n, 2);
-  XnnId in = xl_plain(l, node_value(l->g, n, 0)), out = xl_result(l, node_result(l->g, n, 0));
+  ValueId x = node_value(l->g, n, 0), low = node_value(l->g, n, 1), high = node_value(l->g, n, 2);
+  if (!value_same_type(l->g, x, node_result(l->g, n, 0))) /* limits that broadcast x */
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", value_rank(l->g, x)));
+  XnnId in = xl_plain(l, x), out = xl_result(l, node_result(l->g, n, 0));
   if (low) {
     XnnId raised = high ? xl_temp_like(l, out) : out;
     xl_binary(l, XNN_MAXIMUM, in, xl_plain(l, low), raised);

@@ -456,9 +456,9 @@ static uint8_t *picked(XnnLowering *l, const void *bytes, size_t element, const 
 static int64_t channel_of(const int32_t *from, uint64_t row, uint64_t run, uint64_t channels) {
   int64_t channel = -1;
   for (uint64_t k = 0; k < row; k++) {
-    int64_t own = (int64_t)((uint64_t)from[k] / run % channels);
     if (from[k] == XL_NO_ELEMENT)
       continue;
+    int64_t own = (int64_t)((uint64_t)from[k] / run % channels);
     if (channel >= 0 && channel != own)
       return -1;
     channel = own;

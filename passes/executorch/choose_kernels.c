@@ -271,16 +271,12 @@ static bool is_power_of_two(const Graph *g, ValueId v) {
          abs(exponent) < FLT_MAX_EXP - 1;
 }
 
-static bool is_one_number(const Graph *g, ValueId v) {
-  return numel(g, v, 0, value_rank(g, v)) == 1;
-}
-
 static ValueId divide(Builder *b, NodeId n) {
   const Graph *g = b->g;
   ValueId x = node_value(g, n, 0), divisor = node_value(g, n, 1), y = node_result(g, n, 0);
   DType dtype = value_dtype(g, y);
   if ((dtype != DTYPE_F32 && dtype != DTYPE_F64) || value_dtype(g, x) != dtype ||
-      value_dtype(g, divisor) != dtype || is_one_number(g, x) || !is_one_number(g, divisor) ||
+      value_dtype(g, divisor) != dtype || value_is_single(g, x) || !value_is_single(g, divisor) ||
       is_power_of_two(g, divisor) || !is_rounded(g, y))
     return 0;
   return build(b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(divisor), A_NONE);

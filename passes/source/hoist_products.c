@@ -82,20 +82,19 @@ static bool is_product(const Graph *g, NodeId n) {
 }
 
 /* The product n with all rows of x, before the node: the dims of x, but the last one. */
-static ValueId multiply_all(Graph *g, NodeId n, ValueId x, NodeId before) {
+static Status multiply_all(Graph *g, NodeId n, ValueId x, NodeId before, ValueId *all) {
   ValueId w = node_value(g, n, 1), y = node_result(g, n, 0);
   Dims dims = value_dims(g, x);
   SymInt inner = dims.d[dims.rank - 1];
   Builder b = builder_make(g, before, node_cget(g, n)->loc);
   dims.d[dims.rank - 1] = value_dim(g, y, value_rank(g, y) - 1);
   SymInt flat[] = {sym_product(&g->syms, dims.d, dims.rank - 1), inner};
-  ValueId all = build_view(&b, x, flat, 2);
-  if (node_cget(g, n)->op == OP_MM)
-    all = build(&b, OP_MM, A_VAL(all), A_VAL(w));
-  else
-    all = build(&b, OP_LINEAR, A_VAL(all), A_VAL(w), A_OPT(bias_of(g, n)));
-  all = build_view_as(&b, all, dims);
-  return b.status == STATUS_OK ? all : 0;
+  ValueId rows = build_view(&b, x, flat, 2),
+          product = node_cget(g, n)->op == OP_MM
+                        ? build(&b, OP_MM, A_VAL(rows), A_VAL(w))
+                        : build(&b, OP_LINEAR, A_VAL(rows), A_VAL(w), A_OPT(bias_of(g, n)));
+  *all = build_view_as(&b, product, dims);
+  return b.status;
 }
 
 /* Row `at` of `all` along the dim takes the place of the product n. */
@@ -113,8 +112,9 @@ static Status take_row(Graph *g, NodeId n, ValueId all, uint32_t dim, SymInt at)
 /* --- loops --- */
 
 static Status hoist(const Hoist *h, NodeId n, ValueId x) {
-  ValueId all = multiply_all(h->g, n, x, h->loop);
-  return all ? take_row(h->g, n, all, 0, h->counter) : STATUS_INTERNAL;
+  ValueId all;
+  TRY(multiply_all(h->g, n, x, h->loop, &all));
+  return take_row(h->g, n, all, 0, h->counter);
 }
 
 static Status hoist_from(Hoist *h, uint64_t *count) {
@@ -204,9 +204,8 @@ static Status join(Graph *g, const Unrolled *u, uint32_t count, const uint32_t *
   NodeId first = u[0].node;
   for (uint32_t i = 1; i < count; i++)
     first = places[u[i].node] < places[first] ? u[i].node : first;
-  ValueId all = multiply_all(g, first, u->x, first);
-  if (!all)
-    return STATUS_INTERNAL;
+  ValueId all;
+  TRY(multiply_all(g, first, u->x, first, &all));
   for (uint32_t i = 0; i < count; i++)
     TRY(take_row(g, u[i].node, all, u->dim, u[i].at));
   return STATUS_OK;

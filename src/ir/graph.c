@@ -490,7 +490,8 @@ ValueId node_list_value(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
 SymInt node_int(const Graph *g, NodeId n, uint32_t i) { return arg_of_kind(g, n, i, ARG_INT)->i; }
 const SymInt *node_ints(const Graph *g, NodeId n, uint32_t i) {
   const Arg *arg = node_arg(g, n, i);
-  return arg->kind == ARG_BOOLS || arg->kind == ARG_INTS ? g->ints + arg->at : NULL;
+  bool list = arg->kind == ARG_BOOLS || arg->kind == ARG_INTS;
+  return list && g->ints ? g->ints + arg->at : NULL;
 }
 int64_t node_entry(const Graph *g, NodeId n, uint32_t i, uint32_t k, int64_t otherwise) {
   uint32_t count = node_list_count(g, n, i);

@@ -81,9 +81,9 @@ static void parse_type(Cursor *c, SchemaArg *arg) {
 }
 
 static ArgIn parse_number(Cursor *c, const SchemaArg *arg) {
-  char *end;
-  double value = strtod(c->at, &end);
-  if (end == c->at)
+  const char *end = c->at + strcspn(c->at, ",)]");
+  double value;
+  if (!text_parse_double((StrView){c->at, (size_t)(end - c->at)}, &value))
     BUG("schema '%s': bad default at '%s'", c->schema, c->at);
   bool fraction = false;
   for (const char *p = c->at; p < end; p++)

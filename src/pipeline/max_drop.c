@@ -9,6 +9,7 @@
 
 #include "passes/quantize/pairs.h"
 #include "pipeline/settings.h"
+#include "support/text.h"
 
 enum { NAMES_MAX = 10, WORST_MAX = 3 };
 #define DROP_MAX 200.0
@@ -32,9 +33,8 @@ typedef struct Search {
 } Search;
 
 EtcStatus session_set_max_drop(Session *s, StrView value) {
-  char *copy = arena_strdup(&s->arena, value), *end;
-  double drop = strtod(copy, &end);
-  if (value.size && *end == '\0' && drop > 0 && drop <= DROP_MAX) {
+  double drop;
+  if (text_parse_double(value, &drop) && drop > 0 && drop <= DROP_MAX) {
     settings_options(s)->max_drop = drop;
     return ETC_OK;
   }

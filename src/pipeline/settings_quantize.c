@@ -61,11 +61,9 @@ EtcStatus session_set_ranges(Session *s, StrView value) {
   return ETC_OK;
 }
 
-/* A number above 0, at most 100, in a copy that ends. */
-static bool read_percentile(Session *s, StrView text, double *out) {
-  char *copy = arena_strdup(&s->arena, text), *end;
-  *out = strtod(copy, &end);
-  return text.size && *end == '\0' && *out > 0 && *out <= 100;
+/* A number above 0, at most 100. */
+static bool read_percentile(StrView text, double *out) {
+  return text_parse_double(text, out) && *out > 0 && *out <= 100;
 }
 
 /* NAME or percentile:P */
@@ -75,8 +73,8 @@ EtcStatus session_set_calibrate_method(Session *s, StrView value) {
   bool given = session_split(value, ':', &name, &number);
   bool known = range_method_find(name, &range->method);
   range->percentile = RANGE_PERCENTILE_DEFAULT;
-  if (known && (!given || (range->method == RANGE_PERCENTILE &&
-                           read_percentile(s, number, &range->percentile))))
+  if (known && (!given ||
+                (range->method == RANGE_PERCENTILE && read_percentile(number, &range->percentile))))
     return ETC_OK;
   return session_usage(s, "--calibrate-method",
                        "there are auto, min-max, percentile, percentile:99.9, mse and entropy",

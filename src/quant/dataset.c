@@ -337,8 +337,11 @@ static Status scan(DataSet *s) {
     Item *item = &s->items[k];
     TRY(open_item(s, k, &item->samples));
     item->first = s->total;
-    if (!add_u64(s->total, item->samples, &s->total))
-      s->total = 0;
+    if (!add_u64(s->total, item->samples, &s->total)) {
+      Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
+      diag_message(d, "'%s' has more samples than 64 bits count", s->path);
+      return diag_end(d);
+    }
   }
   if (s->total)
     return STATUS_OK;

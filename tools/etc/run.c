@@ -17,6 +17,8 @@
 #include "support/clock.h"
 #include "support/text.h"
 
+enum { REPEAT_MAX = 1000000 }; /* each call's time is kept */
+
 /* The values of one input: one a call, or one for all calls. */
 typedef struct InputArrays {
   NpyArray *items;
@@ -110,21 +112,21 @@ static EtcStatus read_input(Session *s, const Graph *g, Arrays *arrays, const ch
 
 /* An unsigned number, or fallback when the option is not given. */
 static EtcStatus read_number(const CommandLine *line, OptionId id, uint64_t fallback,
-                             uint64_t least, uint64_t *out) {
+                             uint64_t least, uint64_t most, uint64_t *out) {
   const char *text = command_line_value(line, id), *option = option_table[id].long_name;
   *out = fallback;
-  if (!text || (text_parse_u64(sv_from(text), out) && *out >= least && *out <= UINT32_MAX))
+  if (!text || (text_parse_u64(sv_from(text), out) && *out >= least && *out <= most))
     return ETC_OK;
-  return session_usage(
-      line->session, arena_printf(&line->session->arena, "--%s", option),
-      arena_printf(&line->session->arena, "give a number from %u", (unsigned)least),
-      "--%s does not take '%s'", option, text);
+  return session_usage(line->session, arena_printf(&line->session->arena, "--%s", option),
+                       arena_printf(&line->session->arena,
+                                    "give a number from %" PRIu64 " to %" PRIu64, least, most),
+                       "--%s does not take '%s'", option, text);
 }
 
 /* What --random makes for the inputs that are not given. */
 static EtcStatus fill_inputs(const CommandLine *line, const Graph *g, Arrays *arrays) {
   uint64_t seed;
-  EtcStatus status = read_number(line, OPT_SEED, 0, 0, &seed);
+  EtcStatus status = read_number(line, OPT_SEED, 0, 0, UINT32_MAX, &seed);
   for (uint32_t i = 0; i < g->input_count && status == ETC_OK; i++) {
     if (arrays->inputs[i].count)
       continue;
@@ -336,7 +338,7 @@ static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arr
   Session *s = line->session;
   const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
   uint64_t repeat;
-  TRY(read_number(line, OPT_REPEAT, 1, 1, &repeat));
+  TRY(read_number(line, OPT_REPEAT, 1, 1, REPEAT_MAX, &repeat));
   StrBuf text = {0};
   const char *profile_path = command_line_value(line, OPT_PROFILE);
   RunProfile profile;

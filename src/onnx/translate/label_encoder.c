@@ -171,7 +171,7 @@ static bool by_number(Import *im, const Encoder *e, ValueId x) {
     low = min_i64(low, e->keys.whole[i]);
     high = max_i64(high, e->keys.whole[i]);
   }
-  if (low < -DENSE_MAX || high > DENSE_MAX)
+  if (!e->keys.count || low < -DENSE_MAX || high > DENSE_MAX)
     return false;
   uint32_t span = (uint32_t)(high - low) + 1;
   uint32_t *rows = ARENA_ARRAY(&im->scratch, uint32_t, (uint64_t)span + 1);

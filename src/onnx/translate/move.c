@@ -78,7 +78,9 @@ void translate_split(Import *im) {
   uint32_t count = out_count(im), wanted = 0;
   Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank);
-  SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, count + 1);
+  if (count == 0) /* nothing is split off */
+    return;
+  SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, count);
   split_sizes(im, s.d[axis], axis, count, sizes);
   for (uint32_t i = 0; i < count; i++)
     wanted += out_wanted(im, i);
