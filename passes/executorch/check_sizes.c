@@ -13,8 +13,17 @@
 #include "ops/shape_util.h"
 #include "passes/executorch/symints.h"
 
-/* Kernels and delegates make nothing of an empty tensor, or end the call. */
-enum { LEAST_CHECKED = 2 };
+/* Kernels and delegates make nothing of an empty tensor, or end the call; but log_softmax along a
+ * dim of no elements ends the process. */
+static int64_t least_checked(const Graph *g) {
+  for (FOR_NODES(g, n)) {
+    ValueId x = node_cget(g, n)->op == OP_LOG_SOFTMAX ? node_value(g, n, 0) : 0;
+    uint32_t rank = x ? value_rank(g, x) : 0;
+    if (rank && !sym_is_const(value_dim(g, x, (uint32_t)wrap_dim(node_int(g, n, 1), rank))))
+      return 1;
+  }
+  return 2;
+}
 
 /* Whether all symbols of v are sizes that inputs have. */
 static bool given_by_inputs(const Graph *g, SymInt v) {
@@ -53,11 +62,12 @@ static Status require(Symints *s, OpId op, SymInt left, SymInt right, LocId loc,
 }
 
 /* A size of an input that has a range, the first time that an input has it. */
-static Status check_least(Symints *s, SymInt size, bool *checked, NodeId last, uint64_t *checks) {
+static Status check_least(Symints *s, SymInt size, int64_t least, bool *checked, NodeId last,
+                          uint64_t *checks) {
   if (sym_is_const(size))
     return STATUS_OK;
   const SymExpr *e = sym_expr(&s->g->syms, size);
-  if (e->kind != SYM_SYMBOL || e->lo < LEAST_CHECKED || checked[e->index])
+  if (e->kind != SYM_SYMBOL || e->lo < least || checked[e->index])
     return STATUS_OK;
   checked[e->index] = true;
   ++*checks;
@@ -69,10 +79,11 @@ static Status check_least(Symints *s, SymInt size, bool *checked, NodeId last, u
 static Status check_inputs(Symints *s, NodeId last, uint64_t *checks) {
   Graph *g = s->g;
   bool *checked = ARENA_ARRAY(s->p->scratch, bool, (size_t)g->syms.symbol_count + 1);
+  int64_t least = least_checked(g);
   for (uint32_t i = 0; i < g->input_count; i++) {
     const Type t = *value_type(g, g->inputs[i]); /* a check adds types, which moves them all */
     for (uint32_t k = 0; t.kind == TYPE_TENSOR && k < t.rank; k++)
-      TRY(check_least(s, t.dims[k], checked, last, checks));
+      TRY(check_least(s, t.dims[k], least, checked, last, checks));
   }
   return STATUS_OK;
 }

@@ -1,6 +1,10 @@
-/* The kernels of amax and amin end the process where their operand has no elements, as the scores
- * of no boxes. Where a dim that is kept may be 0 while running, one max.dim or min.dim for each dim
+/* The kernels of amax, amin and log_softmax end the process where their operand has no elements, as
+ * the scores of no boxes.
+ *
+ * Where a dim that is kept may be 0 while running, one max.dim or min.dim for each dim
  * that is reduced takes their place: these make no elements of none. */
+#include <math.h>
+
 #include "ops/shape_util.h"
 #include "passes/pass.h"
 
@@ -23,8 +27,25 @@ static ValueId maximum(Builder *b, NodeId n) { return along_each(b, n, OP_MAX_DI
 
 static ValueId minimum(Builder *b, NodeId n) { return along_each(b, n, OP_MIN_DIM); }
 
+/* The kernel divides by the size of the dim. Longer by -inf, whose exp is 0, it stays the same. */
+static ValueId log_softmax(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  uint32_t rank = value_rank(g, x);
+  int64_t dim = rank ? wrap_dim(node_int(g, n, 1), rank) : 0;
+  SymInt size = rank ? value_dim(g, x, (uint32_t)dim) : 1, pads[2 * MAX_RANK] = {0};
+  if (sym_lower(&g->syms, size) >= 1)
+    return 0;
+  uint32_t count = 2 * (rank - (uint32_t)dim);
+  pads[count - 1] = 1;
+  ValueId longer = build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, count), A_FLOAT(-INFINITY)),
+          y = build(b, OP_LOG_SOFTMAX, A_VAL(longer), A_INT(dim), A_BOOL(false));
+  return build_slice(b, y, dim, 0, size, 1);
+}
+
 Status pass_legalize_extremes(PassContext *p, Graph *g) {
   static const RewriteRule rules[] = {{OP_AMAX, maximum, "extremes"},
-                                      {OP_AMIN, minimum, "extremes"}};
+                                      {OP_AMIN, minimum, "extremes"},
+                                      {OP_LOG_SOFTMAX, log_softmax, "softmax"}};
   return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

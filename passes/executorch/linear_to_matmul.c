@@ -10,8 +10,8 @@
  *   several rows    x W' with W' a transposed copy of a constant W, as long as the copies of a
  *                   graph stay within COPIES_MAX: they are the only weights that the compiler
  *                   holds in memory of its own. The others stay linear.
- *   a small one     addmm, beside convolutions with a thousand times its work: 8192 products are
- *                   1 to 3 us slower than mm and add, or faster, and one call is saved. */
+ *   a small one     addmm, beside convolutions with a thousand times its work, or with factors:
+ * 8192 products are 1 to 3 us slower than mm and add, or faster, and calls are saved. */
 #include "passes/pass.h"
 
 enum { COPIES_MAX = 32 << 20, BLOCK = 16, SMALL = 8192, BESIDE = 1000 };
@@ -40,11 +40,14 @@ static double work_of_convolutions(const Graph *g) {
   return work;
 }
 
+static double work_of(const Graph *g, ValueId result, SymInt length) {
+  return numel_upper(g, result) * (double)sym_upper(&g->syms, length);
+}
+
 /* Not f16 and bf16: how their addmm adds up was not looked at. */
 static bool is_small(const Products *p, ValueId result, SymInt length) {
-  const Graph *g = p->g;
-  DType dtype = value_dtype(g, result);
-  double work = numel_upper(g, result) * (double)sym_upper(&g->syms, length);
+  DType dtype = value_dtype(p->g, result);
+  double work = work_of(p->g, result, length);
   return (dtype == DTYPE_F32 || dtype == DTYPE_F64) && work <= SMALL &&
          work * BESIDE <= p->convolutions;
 }
@@ -108,15 +111,25 @@ static ValueId rewrite_linear(Builder *b, NodeId n) {
   return bias ? build(b, OP_ADD_TENSOR, A_VAL(shaped), A_VAL(bias)) : shaped;
 }
 
-/* Integers stay: their products wrap the same, but nothing was measured. */
+static ValueId times(Builder *b, ValueId v, double factor) {
+  return factor == 1 ? v : build(b, OP_MUL_SCALAR, A_VAL(v), A_FLOAT(factor));
+}
+
+/* Integers stay: their products wrap the same, but nothing was measured; f16 and bf16 with factors,
+ * too, whose product would be rounded once more. */
 static ValueId rewrite_addmm(Builder *b, NodeId n) {
   Graph *g = b->g;
-  if (!dtype_is_float(value_dtype(g, node_result(g, n, 0))) || node_scalar(g, n, 3) != 1 ||
-      node_scalar(g, n, 4) != 1 ||
-      is_small(b->data, node_result(g, n, 0), value_dim(g, node_value(g, n, 1), 1)))
+  ValueId bias = node_value(g, n, 0), x = node_value(g, n, 1), result = node_result(g, n, 0);
+  double beta = node_scalar(g, n, 3), alpha = node_scalar(g, n, 4);
+  DType dtype = value_dtype(g, result);
+  SymInt length = value_dim(g, x, 1);
+  bool scaled = beta != 1 || alpha != 1, exact = dtype == DTYPE_F32 || dtype == DTYPE_F64;
+  if (!dtype_is_float(dtype) || is_small(b->data, result, length) ||
+      (scaled && (!exact || work_of(g, result, length) <= SMALL)))
     return 0;
-  ValueId y = build(b, OP_MM, A_VAL(node_value(g, n, 1)), A_VAL(node_value(g, n, 2)));
-  return build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(node_value(g, n, 0)));
+  ValueId y = build(b, OP_MM, A_VAL(x), A_VAL(node_value(g, n, 2)));
+  y = times(b, y, alpha);
+  return build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(times(b, bias, beta)));
 }
 
 Status pass_linear_to_matmul(PassContext *p, Graph *g) {

@@ -9,7 +9,7 @@
 #include "onnx/import_state.h"
 
 #define ROUNDING 1e-6 /* of sums and products of float32 */
-enum { DEPTH_MAX = 32 };
+enum { DEPTH_MAX = 32, CHOICES_MAX = 2 };
 
 /* --- upper bounds --- */
 
@@ -117,7 +117,36 @@ static bool is_count(Import *im, NodeId n, SymInt *size) {
   }
 }
 
-static void trace(Import *im, Element *e) {
+static void trace(Import *im, Element *e, uint32_t choices);
+
+static Element element_of(const Graph *g, ValueId list, int64_t at) {
+  return (Element){.v = list, .at = value_is_single(g, list) ? 0 : at};
+}
+
+/* where(a == b, x, y), of which the element is known to be that of x or y: exporters write so that
+ * -1 in a shape stands for a dim that stays. */
+static bool into_choice(Import *im, NodeId n, Element *e, uint32_t choices) {
+  const Graph *g = im->g;
+  NodeId equal = match_op(g, node_value(g, n, 0), OP_EQ_TENSOR);
+  if (!equal || !choices || !is_list(g, node_value(g, n, 1)) || !is_list(g, node_value(g, n, 2)))
+    return false;
+  Element sides[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    ValueId side = node_value(g, equal, i);
+    if (!is_list(g, side) || !dtype_is_int(value_dtype(g, side)))
+      return false;
+    sides[i] = element_of(g, side, e->at);
+    trace(im, &sides[i], choices - 1);
+  }
+  int same = sides[0].known && sides[1].known
+                 ? sym_known_eq(&im->g->syms, sides[0].size, sides[1].size)
+                 : -1;
+  if (same >= 0)
+    *e = element_of(g, node_value(g, n, same ? 1 : 2), e->at);
+  return same >= 0;
+}
+
+static void trace(Import *im, Element *e, uint32_t choices) {
   const Graph *g = im->g;
   Ints values;
   while (!e->known) {
@@ -130,6 +159,9 @@ static void trace(Import *im, Element *e) {
       e->known = true;
     } else if (op == OP_CAT) {
       if (!into_part(g, n, e))
+        return;
+    } else if (op == OP_WHERE_SELF) {
+      if (!into_choice(im, n, e, choices))
         return;
     } else if ((op == OP_TO_COPY || op_keeps_numbers(op)) && is_list(g, node_value(g, n, 0)) &&
                dtype_is_int(value_dtype(g, node_value(g, n, 0)))) {
@@ -235,7 +267,7 @@ static SymInt read_element(Import *im, const Element *e, int64_t most) {
 SymInt data_size(Import *im, ValueId scalar, int64_t most) {
   Element e = {.v = scalar};
   if (import_ok(im))
-    trace(im, &e);
+    trace(im, &e, CHOICES_MAX);
   return read_element(im, &e, most);
 }
 
@@ -250,7 +282,7 @@ bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims
   shape->rank = (uint32_t)count;
   for (uint32_t i = 0; i < shape->rank; i++) {
     elements[i] = (Element){.v = list, .at = i};
-    trace(im, &elements[i]);
+    trace(im, &elements[i], CHOICES_MAX);
     if (!elements[i].known && !element_bound(im, elements[i].v, first + i, &most[i]))
       unbounded |= (uint32_t)1 << (first + i);
   }

@@ -1,6 +1,6 @@
 """Cases of control.py: loops that are cells of recurrent networks, and loops that look like them."""
 
-from control_case import TRUE, Case, floats
+from control_case import TRUE, Case, floats, whole
 
 W = "w = Constant<value = float[2,4] {0.5, -0.25, 0.75, 0.25, -0.5, 0.5, 0.25, -0.75}>() "
 R = "r = Constant<value = float[2,4] {0.25, 0.5, -0.5, 0.25, 0.75, -0.25, 0.5, -0.5}>() "
@@ -38,4 +38,12 @@ CASES = [
         y = Loop (m, t, x) <body = b (int64 i, bool c, float[a,2] p) => (bool k, float[d,2] p2) {
             k = Identity(c) g = MatMul(p, s) f = Tanh(g) u = ReduceMean<keepdims = 1>(f, zero) p2 = Concat<axis = 0>(p, u) }>"""
          .replace("y = Loop", "zero = Constant<value_ints = [0]>() y = Loop", 1), [[floats(1, 2)]], jumps=False),
+    # The number of the step is a vector of one element where the body declares it so, as the pieces of tensor_split are exported.
+    Case("numbers-of-rank-1", "float[7,2] x, int64[3] at", "float[a,2] y, float[b,2] z", TRUE + """
+        m = Constant<value_ints = [3]>() zero = Constant<value_ints = [0]>() all = Concat<axis = 0>(zero, at) none = SequenceEmpty<dtype = 1>()
+        s = Loop (m, t, none) <body = b (int64[1] i, bool c, seq(float[r,2]) q) => (bool k, seq(float[p,2]) q2) {
+            k = Identity(c) one = Constant<value_int = 1>() j = Add(i, one) u = Gather<axis = 0>(all, i) v = Gather<axis = 0>(all, j)
+            w = Slice(x, u, v, zero) q2 = SequenceInsert(q, w) }>
+        p0 = Constant<value_int = 0>() p2 = Constant<value_int = 2>() y = SequenceAt(s, p0) z = SequenceAt(s, p2)""",
+         [[floats(7, 2), whole(v)] for v in ([1, 3, 7], [0, 0, 2], [7, 7, 7])], jumps=False),
 ]

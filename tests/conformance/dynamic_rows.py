@@ -1,5 +1,7 @@
 """Cases of dynamic.py: long rows that are transformed, rows that are cut off, quantized at run time, or gathered."""
 
+import numpy as np
+
 from dynamic_case import Case, codes, floats, fractions, rows_at_run, weights
 
 CASES = [
@@ -38,4 +40,13 @@ CASES = [
          'k0 = Constant<value = int64[8,1,3] {0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0, 0, -1, 0, -1, 0, 0}>() ks = Constant<value_ints = [8, 16, 3]>() kk = Expand(k0, ks) z = GatherElements<axis = 2>(u, kk)'
          .replace('s = Shape(x)', 'o0 = Constant<value_ints = [0]>() s = Shape(x)', 1),
          lambda n, m: [floats(n, 4, m, 9), floats(8, 16, n)]),
+    # The kernel would divide by 0; the last dim of a grid tells nothing but that it is 2.
+    Case('log softmax over no rows', 'float[n,4] x, float[m,3] u', 'float[n,4] y, float[m,3] z', 'y = LogSoftmax<axis = 0>(x) z = LogSoftmax<axis = -1>(u)',
+         lambda n, m: [floats(n, 4), floats(m, 3)], sizes=((0, 1), (3, 2), (8, 8), (1, 2)), least_n=0),
+    # -1 in the shape of an Expand stands for a dim that stays: where the number is known, so is the choice.
+    Case('repeats of rows', 'float[n,1,3] x, int64[1] r', 'float[n,k,3] y',
+         'o = Constant<value_ints = [1]>() t = Constant<value_ints = [3]>() l = Constant<value = int64 {5}>() z = Constant<value = int64 {0}>() '
+         'a = Max(r, z) b = Min(a, l) s = Concat<axis = 0>(o, b, t) d = Shape(s) i = ConstantOfShape<value = int64[1] {1}>(d) j = Constant<value = int64 {-1}>() '
+         'k0 = Mul(i, j) e = Equal(s, k0) w = Where(e, i, s) y = Expand(x, w)',
+         lambda n, m: [floats(n, 1, 3), np.array([m], np.int64)], sizes=((3, 2), (8, 5), (1, 1))),
 ]

@@ -70,6 +70,11 @@ void control_take_back(ControlTrial *trial) {
   im->b.status = STATUS_OK;
 }
 
+ValueId loop_scalar(Import *im, const Onnx__ValueInfoProto *input, ValueId scalar) {
+  const Onnx__TypeProto__Tensor *t = input->type ? input->type->tensor_type : NULL;
+  return t && t->shape && t->shape->n_dim == 1 ? ex_unsqueeze(im, scalar, 0) : scalar;
+}
+
 /* --- If --- */
 
 /* What both branches give, tensor by tensor: sequences of one length count as their items. */

@@ -73,6 +73,9 @@ bool loop_build(Import *im, const RunLoop *loop, ValueId *results);
 static inline bool are_one_element(const Type *a, const Type *b) {
   return a->dtype == b->dtype && type_is_single(a) && type_is_single(b);
 }
+/* The number of the iteration, or the condition, as the body declares its input: a scalar or, as
+ * ONNX Runtime has it then, too, a vector of one element. */
+ValueId loop_scalar(Import *im, const Onnx__ValueInfoProto *input, ValueId scalar);
 /* How often the nodes, the subgraphs of these and the outputs read a name. */
 size_t loop_reads(const Onnx__GraphProto *graph, StrView name);
 /* Makes scan outputs of the states that are lists to which each step appends (loop_list.c). */

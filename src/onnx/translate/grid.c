@@ -125,12 +125,18 @@ void translate_grid_sample(Import *im) {
   g.padding = (GridPadding)attr_choice(im, "padding_mode", "zeros", "zeros|border|reflection");
   g.corners = attr_flag(im, "align_corners", false);
   g.dims = g.image.rank - 2;
-  if (g.image.rank < 3 || g.dims > GRID_DIMS_MAX || g.points.rank != g.image.rank ||
-      g.points.d[g.points.rank - 1] != g.dims) {
+  if (g.image.rank < 3 || g.dims > GRID_DIMS_MAX || g.points.rank != g.image.rank) {
     import_fail(im, DIAG_SHAPE_MISMATCH, "a grid of rank %u does not fit an input of rank %u",
                 g.points.rank, g.image.rank);
     return;
   }
+  SymInt *coordinates = &g.points.d[g.points.rank - 1];
+  if (sym_known_eq(&im->g->syms, *coordinates, g.dims) == 0) {
+    import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the grid must be %u", g.dims);
+    return;
+  }
+  if (*coordinates != g.dims)
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, *coordinates, g.dims, im->b.loc});
   DType dtype = ex_dtype(im, g.x);
   g.grid = ex_cast(im, g.grid, dtype);
   if (g.dims == 2 && dtype_is_float(dtype))

@@ -113,8 +113,10 @@ static Binding *loop_inputs(Import *im, const Loop *loop) {
 /* One step: states in inputs[2...] are replaced; false when the body has failed. */
 static bool loop_step(Import *im, const Loop *loop, int64_t t, Binding *inputs, Binding *outputs,
                       Collected *scans) {
-  inputs[0] = binding_of(ex_int(im, t));
-  inputs[1] = binding_of(build_scalar_int(&im->b, DTYPE_BOOL, 1));
+  Onnx__ValueInfoProto *const *declared = loop->body->input;
+  inputs[0] = binding_of(loop_scalar(im, declared[0], ex_int(im, t)));
+  ValueId condition = build_scalar_int(&im->b, DTYPE_BOOL, 1);
+  inputs[1] = binding_of(loop_scalar(im, declared[1], condition));
   if (!import_inline(im, loop->body, inputs, 2 + loop->states, outputs,
                      1 + loop->states + loop->scans))
     return false;

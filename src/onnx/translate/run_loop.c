@@ -257,8 +257,9 @@ static bool translate_body(Import *im, Attempt *a, Binding *outputs) {
   for (uint32_t i = 0; i < count; i++)
     inputs[i].kind = BIND_VALUE;
   if (loop->numbered) {
-    inputs[0].value = ex_size(im, a->number);
+    inputs[0].value = loop_scalar(im, loop->body->input[0], ex_size(im, a->number));
     inputs[1].value = build_scalar_int(&im->b, DTYPE_BOOL, 1);
+    inputs[1].value = loop_scalar(im, loop->body->input[1], inputs[1].value);
   }
   for (uint32_t i = 0; i < loop->state_count; i++)
     inputs[extra + i].value = a->values[i];

@@ -197,6 +197,8 @@ static void slice_inputs(Import *im, ValueId x, const Dims *s) {
     return;
   }
   SymInt count = ex_rank(im, starts) ? ex_dim(im, starts, 0) : -1;
+  if (!sym_is_const(count) && l.axes.at) /* one start for each */
+    count = l.axes.count;
   Dims declared;
   counted &= (!l.axes.at || l.axes.count == count) && (!l.steps.at || l.steps.count == count) &&
              !out_declared_dims(im, 0, &declared);
