@@ -106,7 +106,7 @@ static bool check_place(XrCheck *c, uint32_t id, uint32_t *taken) {
   bool is_input = v->external < c->call->input_count;
   if (v->external == XR_NONE) {
     if (v->flags)
-      xr_fail(c, "value %u is marked as an input or output, and is no argument", id);
+      xr_fail(c, "value %u is marked as an input or output, and is not an argument", id);
     return false;
   }
   if (v->external >= c->x->external_count || taken[v->external]++)

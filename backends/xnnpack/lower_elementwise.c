@@ -28,7 +28,7 @@ static XnnNodeKind kind_of(OpId op) {
   for (size_t i = 0; i < COUNT_OF(kinds); i++)
     if (kinds[i].op == op)
       return kinds[i].kind;
-  BUG("'%s' is no element-wise node of XNNPACK", op_row(op)->id);
+  BUG("'%s' is not an element-wise node of XNNPACK", op_row(op)->id);
 }
 
 static XnnInOut in_out(XnnLowering *l, NodeId n) {

@@ -81,9 +81,9 @@ static bool read_planes(XnnLowering *l, NodeId n, const Convolution *c, Planes *
 
 /* --- what it costs --- */
 
-/* Beside the same convolution in one node, of whose time the best other way takes a share, or one
- * for each phase. There are three copies of the
- * planes at a time, which must not take much more memory than the operand. */
+/* Whether planes take less time than the best other way, which takes `share` of the time of the
+ * convolution as one node, or as one for each phase. Three copies of the planes are live at a time:
+ * together they may not have much more channels than the operand. */
 static bool is_cheaper(const Graph *g, const Planes *p, double share) {
   const Line *h = &p->line[0], *w = &p->line[1];
   uint64_t taps = (uint64_t)h->taps * w->taps, out = p->c->out_channels;
@@ -235,7 +235,7 @@ bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, double share, 
     return true;
   }
   uint32_t one[] = {c->out_channels, 1, 1}, keep[] = {0, 1, 2};
-  XnnId shift = xl_permuted_constant(l, bias, 4 - (c->rank == 1) - 1, one, keep, false);
+  XnnId shift = xl_permuted_constant(l, bias, c->rank == 1 ? 2 : 3, one, keep, false);
   xl_binary(l, XNN_ADD, whole, shift, out);
   return true;
 }

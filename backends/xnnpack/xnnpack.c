@@ -133,11 +133,11 @@ static void divide_by_guards(Partitioner *p) {
       *next = ARENA_ARRAY(p->c->scratch, NodeId, g->node_count); /* first node of the next guard */
   uint32_t *number = ARENA_ARRAY(p->c->scratch, uint32_t, g->node_count); /* by first node */
   for (FOR_NODES(g, n)) {
+    if (!p->delegated[n])
+      continue;
     NodeId *of = &first[p->partition_of[n]];
     while (*of && p->guard[*of] != p->guard[n])
       of = &next[*of];
-    if (!p->delegated[n])
-      continue;
     if (!*of) {
       *of = n;
       number[n] = ++count;

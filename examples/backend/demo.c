@@ -189,7 +189,7 @@ static const char *read_line(Code *code, const char *line) {
 
 static const char *read_code(const uint8_t *blob, uint64_t size, Arena *arena, Code **out) {
   if (size > 64 * VALUES_MAX || memchr(blob, 0, (size_t)size) || !size || blob[size - 1] != '\n')
-    return "it is no text of lines";
+    return "it is not text of lines";
   char *text = arena_strdup(arena, (StrView){(const char *)blob, (size_t)size});
   Code *code = *out = ARENA_NEW(arena, Code);
   char *next = strchr(text, '\n');

@@ -71,8 +71,8 @@ static bool read_pool(const Graph *g, NodeId n, Pool *p) {
   *p = (Pool){.node = n, .mean = op == OP_AVG_POOL2D};
   if (!p->mean && op != OP_MAX_POOL2D_WITH_INDICES)
     return false;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (!p->mean && g->values[y + 1].use_count)
+  ValueId x = node_value(g, n, 0);
+  if (!p->mean && !node_unused(g, n, 1))
     return false;
   const Type *type = value_type(g, x);
   if (!takes_type(type) || (p->mean && !type_is_static(type) && !counts_alike(g, n)))

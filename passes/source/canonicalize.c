@@ -10,18 +10,11 @@ static bool is_view(const Graph *g, NodeId n) {
   return n && op_has_trait(node_cget(g, n)->op, OP_VIEW);
 }
 
-/* A constant whose elements are all this number. */
-static bool is_splat(const Graph *g, ValueId v, double number) {
+/* Not of large ones, which would be read for nothing. */
+static bool is_filled(const Graph *g, ValueId v, double number) {
+  enum { BYTES_MAX = 4096 };
   const Constant *c = value_lazy_constant(g, v);
-  if (!c || c->transform || value_dtype(g, v) != DTYPE_F32 || c->size == 0 || c->size > 4096)
-    return false;
-  for (uint64_t i = 0; i < c->size; i += 4) {
-    float x;
-    memcpy(&x, c->data + i, sizeof x);
-    if ((double)x != number)
-      return false;
-  }
-  return true;
+  return c && c->size <= BYTES_MAX && match_filled(g, v, number);
 }
 
 /* --- nothing to do --- */
@@ -88,12 +81,6 @@ static ValueId cast_rule(Builder *b, NodeId n) {
   return build_view_as(b, build_cast(b, whole, to), value_dims(g, r));
 }
 
-static ValueId slice_rule(Builder *b, NodeId n) {
-  /* The same type means the same length along dim, which with step 1 or more is the whole tensor.
-   */
-  return same_as_operand(b, n);
-}
-
 /* Padding on one side and cropping on the other may leave the type but moves the elements. */
 static ValueId pad_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
@@ -137,9 +124,9 @@ static ValueId cat_rule(Builder *b, NodeId n) {
 static ValueId times_one(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), y = node_value(g, n, 1), r = node_result(g, n, 0);
-  if (value_same_type(g, x, r) && is_splat(g, y, 1))
+  if (value_same_type(g, x, r) && is_filled(g, y, 1))
     return x;
-  if (node_cget(g, n)->op == OP_MUL_TENSOR && value_same_type(g, y, r) && is_splat(g, x, 1))
+  if (node_cget(g, n)->op == OP_MUL_TENSOR && value_same_type(g, y, r) && is_filled(g, x, 1))
     return y;
   return 0;
 }
@@ -375,7 +362,7 @@ static ValueId unexpand_rule(Builder *b, NodeId n) {
 static const RewriteRule rules[] = {
     {OP_TO_COPY, cast_rule, NULL},
     {OP_EXPAND_COPY, same_as_operand, NULL},
-    {OP_SLICE_COPY_TENSOR, slice_rule, NULL},
+    {OP_SLICE_COPY_TENSOR, same_as_operand, NULL}, /* of step 1 or more: all of it */
     {OP_CAT, cat_rule, NULL},
     {OP_VIEW_COPY, view_rule, NULL},
     {OP_UNSQUEEZE_COPY, view_rule, NULL},

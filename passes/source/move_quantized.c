@@ -64,13 +64,12 @@ static bool moved_axis(const Graph *g, NodeId n, uint32_t axis, uint32_t *to) {
   switch (node_cget(g, n)->op) {
   case OP_PERMUTE_COPY:
     for (uint32_t i = 0; i < rank; i++)
-      if ((node_ints(g, n, 1)[i] + rank) % rank == axis)
+      if (wrap_dim(node_ints(g, n, 1)[i], rank) == axis)
         *to = i;
     return true;
   case OP_SLICE_COPY_TENSOR: {
-    int64_t dim = node_int(g, n, 1);
     *to = axis;
-    return (dim + rank) % rank != axis;
+    return wrap_dim(node_int(g, n, 1), rank) != axis;
   }
   case OP_VIEW_COPY:
   case OP_UNSQUEEZE_COPY:

@@ -271,8 +271,10 @@ static Status replace_slice(Raise *r, ValueId x) {
 }
 
 static void forget(Raise *r) {
-  for (uint32_t i = 0; i < r->touched_count; i++)
-    r->cut[r->touched[i]] = 0, r->sliced[r->touched[i]] = 0;
+  for (uint32_t i = 0; i < r->touched_count; i++) {
+    r->cut[r->touched[i]] = 0;
+    r->sliced[r->touched[i]] = 0;
+  }
   for (uint32_t i = 0; i < r->count; i++)
     r->inside[r->region[i]] = false;
   r->touched_count = r->count = r->products = 0;

@@ -301,7 +301,7 @@ static Status check_data(const Delegation *d, const DelegateCode *code) {
   const Graph *g = d->g;
   for (uint32_t i = 0; i < code->data_count; i++) {
     if (!code->data || !is_value(g, code->data[i], true))
-      return answered(d, "names a value as data %" PRIu32 " that is no constant", i);
+      return answered(d, "names a value as data %" PRIu32 " that is not a constant", i);
     StrView key = code->keys && code->keys[i] ? sv_from(code->keys[i]) : SV("");
     if (key.size == 0 || memchr(key.data, ' ', key.size))
       return answered(d, "gives data %" PRIu32 " no key of one word", i);

@@ -39,7 +39,7 @@ Status parse_sym(Parser *p, SymInt *out) {
   if (sym_parse(&p->g->syms, &l->at, end, out))
     return STATUS_OK;
   if (l->at == start || start == end)
-    return lexer_expected(l, "a whole number or an expression over declared symbols");
+    return lexer_expected(l, "an integer or an expression over declared symbols");
   return lexer_error(l, l->at,
                      "the expression goes on with no number, declared symbol or "
                      "floordiv, mod, min, max");

@@ -6,7 +6,7 @@
  *
  *   static ValueId twice(Builder *b, NodeId n) {    x + x  =>  x * 2
  *     ValueId x = node_value(b->g, n, 0);
- *     return node_value(b->g, n, 1) == x ? build_product(b, x, 2) : 0;
+ *     return node_value(b->g, n, 1) == x ? build(b, OP_MUL_SCALAR, A_VAL(x), A_INT(2)) : 0;
  *   }
  *   static const RewriteRule rules[] = {{OP_ADD_TENSOR, twice, "sums"}};
  *

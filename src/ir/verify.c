@@ -128,7 +128,7 @@ static bool check_operand(Verifier *v, NodeId n, UseId u) {
     return true;
   if (use->node != n || use->value >= g->value_count ||
       g->values[use->value].kind == VALUE_UNUSED || bitset_has(&v->operands, u)) {
-    fault(v, n, "an operand is no value of this graph");
+    fault(v, n, "an operand is not a value of this graph");
     return false;
   }
   bitset_add(&v->operands, u);
@@ -232,7 +232,7 @@ static const char *state_fault(const Graph *g, ValueId id) {
   if (value->def >= g->state_count || g->states[value->def].value != id)
     return "is a state that the graph does not list";
   if (t->kind != TYPE_TENSOR || !type_is_static(t) || type_bytes_upper(g, t) == UINT64_MAX)
-    return "is a state whose type is no tensor of known size";
+    return "is a state whose type is not a tensor of known size";
   ConstId initial = g->states[value->def].initial;
   if (initial &&
       (initial >= g->constant_count || g->constants[initial].size != type_bytes_upper(g, t)))
@@ -257,7 +257,7 @@ static const char *value_fault(const Graph *g, ValueId id) {
   if (value->def >= g->constant_count || value->def == 0)
     return "is a constant without data";
   if (t->kind != TYPE_TENSOR || !type_is_static(t))
-    return "is a constant whose type is no tensor of known size";
+    return "is a constant whose type is not a tensor of known size";
   return g->constants[value->def].size == type_bytes_upper(g, t)
              ? NULL
              : "is a constant whose data have another size than its type";
@@ -283,11 +283,11 @@ static void check_inputs_and_states(Verifier *v) {
   const Graph *g = v->g;
   for (uint32_t i = 0; i < g->state_count; i++)
     if (g->states[i].value >= g->value_count || g->values[g->states[i].value].kind != VALUE_STATE)
-      fault(v, 0, "state %u is no state value", i);
+      fault(v, 0, "state %u is not a state value", i);
   for (uint32_t i = 0; i < g->input_count; i++)
     if (g->inputs[i] >= g->value_count || g->values[g->inputs[i]].kind != VALUE_INPUT ||
         g->values[g->inputs[i]].def != i)
-      fault(v, 0, "input %u is no input value", i);
+      fault(v, 0, "input %u is not an input value", i);
 }
 
 static void check_values(Verifier *v) {

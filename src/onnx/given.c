@@ -163,7 +163,7 @@ Status import_given_value(Import *im, const Onnx__ValueInfoProto *info, const Gi
     array.data = number;
     array.capacity = sizeof number;
     if (!store_number(&array, given->text))
-      return mismatch(im, info, type, given, "is no value of this type");
+      return mismatch(im, info, type, given, "is not a value of this type");
   } else if (array.dtype != t.dtype) {
     return mismatch(im, info, type, given, "holds elements of another type");
   }

@@ -294,7 +294,7 @@ static Status attention_start(Kernel *k, Attention *a, int64_t *mask_strides) {
   for (uint32_t i = 0; i < 3; i++) {
     TRY(kernel_expect_dtype(k, all[i]));
     if (all[i]->rank < 2 || !dtype_is_float(all[i]->dtype) || out->rank < 2)
-      return kernel_error(k, "operand %u is no batch of float matrices", i);
+      return kernel_error(k, "operand %u is not a batch of float matrices", i);
   }
   a->batch = walk_make(out->rank - 2, out->dims);
   a->rows = a->query->dims[a->query->rank - 2];

@@ -134,7 +134,7 @@ Status shape_loop(Graph *g, NodeId n) {
     most = sym_upper(&g->syms, known);
   } else if (trip->kind != ARG_NONE &&
              (trip->kind != ARG_VALUE || value_type(g, node_value(g, n, 0))->kind != TYPE_INT)) {
-    return bad_arg(g, n, "the number of iterations is no whole number");
+    return bad_arg(g, n, "the number of iterations is not an integer");
   }
   TRY(check_condition(g, n, 1));
   TRY(set_results(g, n, 1 + count));

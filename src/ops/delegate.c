@@ -283,7 +283,7 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
   Tensor *in = ARENA_ARRAY(arena, Tensor, (size_t)inputs + 1),
          *out = ARENA_ARRAY(arena, Tensor, (size_t)outputs + 1);
   if (!blob)
-    return "the code is no constant";
+    return "the code is not a constant";
   for (uint32_t i = 0; i < data; i++) {
     const Constant *c = value_lazy_constant(g, node_list_value(g, n, DELEGATE_ARG_DATA, i));
     if (!c)

@@ -46,7 +46,7 @@ static PadKind pad_kind(OpId op) {
   case OP_REPLICATION_PAD3D:
     return (PadKind){3, false};
   default:
-    BUG("op %u is no padding", op);
+    BUG("op %u is not padding", op);
   }
 }
 

@@ -43,7 +43,7 @@ Status arg_int(Graph *g, NodeId n, uint32_t i, SymInt *out) {
   else if (t && t->kind == TYPE_INT && t->rank == 1)
     *out = t->dims[0];
   else
-    return bad_kind(g, n, i, t ? "a number that is known before running" : "a whole number");
+    return bad_kind(g, n, i, t ? "a number that is known before running" : "an integer");
   return STATUS_OK;
 }
 

@@ -245,7 +245,7 @@ Status kern_repeat(Kernel *k) {
   for (uint32_t i = 0; i < out->rank; i++) {
     int64_t size = i < lead ? 1 : self->dims[i - lead];
     if (size ? out->dims[i] % size != 0 : out->dims[i] != 0)
-      return kernel_error(k, "dim %u of the result is no multiple of the operand's", i);
+      return kernel_error(k, "dim %u of the result is not a multiple of the operand's", i);
     dims[2 * i] = size ? out->dims[i] / size : 0;
     dims[2 * i + 1] = size;
     dst.strides[2 * i] = natural_dst.strides[i] * size;

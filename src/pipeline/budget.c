@@ -24,7 +24,7 @@ static const struct {
 
 static const char *const unit_hints[] = {
     [BUDGET_BYTES] = "a size is bytes, or a number with K, M or G: 512K, 1.5M, 4MiB",
-    [BUDGET_NUMBER] = "it is a whole number, such as 12",
+    [BUDGET_NUMBER] = "it is an integer, such as 12",
     [BUDGET_DB] = "it is a number of dB, such as 30 or 30dB",
     [BUDGET_MS] = "it is a number of milliseconds with its unit, such as 20ms"};
 

@@ -29,8 +29,7 @@ static StrView call_of(const PteMethod *m, const PteInstruction *in) {
 }
 
 static DiagPlace place_of(const MapReader *r) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(r->path);
+  DiagPlace place = diag_file(r->path);
   json_read_place(&r->json, &place.line, &place.column);
   return place;
 }
@@ -207,6 +206,6 @@ Status map_names_read(Session *s, const char *path, const PteProgram *p, PteName
   if (!r->json.problem)
     return STATUS_OK;
   return diag_report(&s->sink, DIAG_MAP_FILE, place_of(r), "%s: %s",
-                     r->other ? "this is the map of another program" : "this is no map",
+                     r->other ? "this is the map of another program" : "this is not a map",
                      r->json.problem);
 }

@@ -61,6 +61,14 @@ static void list_candidates(Search *r, const Compare *c, const NodeId *nodes) {
   qsort(r->list, r->count, sizeof *r->list, compare_own);
 }
 
+/* By node: the first `kept` candidates. */
+static bool *first_candidates(const Search *r, uint32_t kept) {
+  bool *floats = ARENA_ARRAY(&r->s->arena, bool, r->plain->node_count);
+  for (uint32_t i = 0; i < kept; i++)
+    floats[r->list[i].node] = true;
+  return floats;
+}
+
 /* Quantizes all but the first `kept` candidates, compares, and undoes it. */
 static Status try_kept(Search *r, uint32_t kept) {
   static const char *const passes[] = {"annotate", "observe", "convert"};
@@ -68,11 +76,8 @@ static Status try_kept(Search *r, uint32_t kept) {
   Compare c;
   NodeId *nodes;
   DataSet *set = NULL;
-  bool *floats = ARENA_ARRAY(&s->arena, bool, r->plain->node_count);
-  for (uint32_t i = 0; i < kept; i++)
-    floats[r->list[i].node] = true;
   QuantOptions *q = &r->options->quantize;
-  q->kept = r->list ? floats : NULL;
+  q->kept = r->list ? first_candidates(r, kept) : NULL;
   q->kept_count = r->plain->node_count;
   TRY(manager_run_named(&r->s->manager, r->g, passes, COUNT_OF(passes)));
   find_pairs(r->plain, r->g, &r->arena, &c, &nodes);
@@ -162,13 +167,6 @@ static void write_text(const Search *r, uint32_t kept) {
   r->s->program.kept_text = strbuf_keep(&text, &r->s->arena).data;
 }
 
-static void mark(Search *r, uint32_t kept) {
-  bool *floats = ARENA_ARRAY(&r->s->arena, bool, r->plain->node_count);
-  for (uint32_t i = 0; i < kept; i++)
-    floats[r->list[i].node] = true;
-  r->options->quantize.kept = floats;
-}
-
 /* What a budget is told: the SQNR, and the nodes that are quantized and cost most. */
 static void record(const Search *r, uint32_t kept) {
   StrBuf text = {0};
@@ -184,7 +182,7 @@ static void record(const Search *r, uint32_t kept) {
 static Status find_kept(Search *r) {
   uint32_t kept = 0;
   TRY(search(r, &kept));
-  mark(r, kept);
+  r->options->quantize.kept = first_candidates(r, kept);
   write_text(r, kept);
   record(r, kept);
   return STATUS_OK;

@@ -201,7 +201,7 @@ Status registry_load(Registry *r, const char *path) {
     return refuse_object(&l, why);
   l.plugin = shared_object_variable(object, "etc_plugin");
   if (!l.plugin)
-    return refuse(&l, "the shared object has no 'etc_plugin': it is no plug-in of etc");
+    return refuse(&l, "the shared object has no 'etc_plugin': it is not a plug-in of etc");
   if (!l.plugin->abi || strcmp(l.plugin->abi, ETC_PLUGIN_ABI) != 0)
     return refuse_build(&l);
   if (!l.plugin->name || !l.plugin->name[0])

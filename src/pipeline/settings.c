@@ -218,7 +218,7 @@ typedef enum CacheRole {
 
 typedef struct Setting {
   const char *name;
-  EtcStatus (*set)(Session *s, StrView value); /* NULL: one of the next two, and no more */
+  EtcStatus (*set)(Session *s, StrView value); /* NULL: flag or path says what it sets */
   bool value;                                  /* needs one */
   SettingScope scope;
   uint32_t bit; /* OptionBit; 0: repeated, or of the program */

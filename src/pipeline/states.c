@@ -235,9 +235,7 @@ static Status read_initial(Binder *b, Pair pair, ValueId in, int axis, NpyArray 
     return STATUS_OK;
   StrBuf text = {0};
   append_type(g, in, value_name(g, in), &text);
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, place);
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, diag_file(path));
   diag_message(d, "the array does not fit the state %s", strbuf_cstr(&text));
   strbuf_clear(&text);
   strbuf_append(&text, sv_from(dtype_name(array->tensor.dtype)));

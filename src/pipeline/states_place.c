@@ -25,15 +25,16 @@ static void move_arena(Graph *g, uint32_t to) {
 /* The arena of the states, the same for all methods: behind those of every method. 0: none has
  * states. */
 static uint32_t state_arena(const Session *s) {
-  uint32_t arena = 0, others = 0;
+  uint32_t others = 0;
+  bool any = false;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     const Graph *g = s->program.methods[i].graph;
     uint32_t count = g->arena_size_count ? g->arena_size_count : 1;
     count -= g->state_count && count > 1 ? 2 : 1;
     others = count > others ? count : others;
-    arena |= g->state_count;
+    any |= g->state_count > 0;
   }
-  return arena ? others + 1 : 0;
+  return any ? others + 1 : 0;
 }
 
 /* --- states of one name in several methods --- */

@@ -77,10 +77,10 @@ EtcStatus yaml_next(YamlReader *r) {
     return yaml_wrong(
         r,
         r->parser.error == YAML_READER_ERROR
-            ? "the file is no text in UTF-8 from there on: is it the right file?"
-            : "the file is no YAML from there on: look for a bracket, a quote or a colon that is "
+            ? "the file is not text in UTF-8 from there on: is it the right file?"
+            : "the file is not YAML from there on: look for a bracket, a quote or a colon that is "
               "missing before it",
-        "%s", r->parser.problem ? r->parser.problem : "this is no YAML");
+        "%s", r->parser.problem ? r->parser.problem : "this is not YAML");
   if (r->event.type == YAML_ALIAS_EVENT)
     return yaml_wrong(r, NULL, "aliases are not supported");
   return ETC_OK;

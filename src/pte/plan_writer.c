@@ -136,7 +136,7 @@ static FbRef write_inputs(PlanWriter *p) {
   for (uint32_t i = 0; i < p->g->input_count; i++) {
     ValueId v = p->g->inputs[i];
     if (value_type(p->g, v)->kind != TYPE_TENSOR)
-      BUG("input %u is no tensor: the runtime would compare it instead of taking it", i);
+      BUG("input %u is not a tensor: the runtime would compare it instead of taking it", i);
     indices[i] = write_value(&p->values, v);
   }
   return fb_vector_i32(p->b, indices, p->g->input_count);

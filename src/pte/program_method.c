@@ -32,7 +32,7 @@ static void decode_operators(Decoder *d, FbVector v, PteMethod *m) {
     if (!name.data || name.size + overload.size + 1 > MAX_OPERATOR_NAME) {
       if (!d->reader.fault)
         decode_error(d, DIAG_PTE_FIELD, "operator %u has %s", i,
-                     name.data ? "a name of more than 99 characters" : "no name");
+                     name.data ? "a name that is too long" : "no name");
       continue;
     }
     const char *dot = overload.size ? "." : "";

@@ -26,7 +26,7 @@ static bool decode_shape(Decoder *d, FbTable t, PteTensor *out, uint32_t index) 
     out->dim_order[i] = fb_item_u8(order, i);
     if (out->sizes[i] < 0 || out->dim_order[i] >= sizes.count || (seen >> out->dim_order[i] & 1)) {
       value_error(d, index, DIAG_PTE_FIELD,
-                  "has a negative size, or a dim_order that is no permutation");
+                  "has a negative size, or a dim_order that is not a permutation");
       return false;
     }
     seen |= 1u << out->dim_order[i];

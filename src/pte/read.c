@@ -91,7 +91,8 @@ static Status write_result(MethodReader *r, NodeId n, uint32_t index, ValueId v)
     return STATUS_OK;
   }
   if (value->kind != PTE_TENSOR)
-    return read_error(r, DIAG_PTE_FIELD, "the result goes to value %u, which is no tensor", index);
+    return read_error(r, DIAG_PTE_FIELD, "the result goes to value %u, which is not a tensor",
+                      index);
   if (pte_is_constant(value->tensor))
     return read_error(r, DIAG_PTE_PLAN, "the result goes to value %u, which is a constant", index);
   if (!value->tensor->memory_id && node_cget(r->g, n)->op != OP_ET_VIEW &&
@@ -115,7 +116,7 @@ static Status result_indices(MethodReader *r, const PteInstruction *in, OpId op,
   } else if (op_schema(op)->result_list) {
     const PteValue *list = &r->m->values[in->args[shape->arg_count]];
     if (list->kind != PTE_TENSOR_LIST)
-      return read_error(r, DIAG_PTE_FIELD, "the results go to value %d, which is no tensor list",
+      return read_error(r, DIAG_PTE_FIELD, "the results go to value %d, which is not a tensor list",
                         in->args[shape->arg_count]);
     *indices = list->indices;
     *count = list->count;
@@ -415,7 +416,7 @@ static Status read_inputs(MethodReader *r) {
     uint32_t index = (uint32_t)r->m->inputs[i];
     const PteValue *value = &r->m->values[index];
     if (value->kind != PTE_TENSOR)
-      return read_error(r, DIAG_PTE_UNSUPPORTED, "input %u is no tensor", i);
+      return read_error(r, DIAG_PTE_UNSUPPORTED, "input %u is not a tensor", i);
     if (r->current[index] || pte_is_constant(value->tensor))
       return read_error(r, DIAG_PTE_UNSUPPORTED, "input %u is another input, or a constant", i);
     TypeId type;

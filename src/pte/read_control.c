@@ -218,7 +218,7 @@ static Status read_condition(MethodReader *r, int32_t index, ArgIn *out) {
   if (index < 0)
     return STATUS_OK;
   if (r->m->values[index].kind != PTE_TENSOR)
-    return read_error(r, DIAG_PTE_UNSUPPORTED, "the condition of a jump is no tensor");
+    return read_error(r, DIAG_PTE_UNSUPPORTED, "the condition of a jump is not a tensor");
   TRY(read_tensor(r, (uint32_t)index, &v));
   *out = A_VAL(v);
   return STATUS_OK;

@@ -185,7 +185,7 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
   for (uint32_t i = 0; i < in->count; i++) {
     uint32_t index = (uint32_t)in->args[i];
     if (r->m->values[index].kind != PTE_TENSOR)
-      return read_error(r, DIAG_PTE_FIELD, "argument %u of a delegate is no tensor", i);
+      return read_error(r, DIAG_PTE_FIELD, "argument %u of a delegate is not a tensor", i);
     if (i < data.inputs) {
       TRY(read_tensor(r, index, &inputs[input_count++]));
       continue;

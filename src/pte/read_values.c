@@ -183,7 +183,7 @@ static Status check_written(const MethodReader *r, uint32_t index) {
 Status read_tensor(MethodReader *r, uint32_t index, ValueId *out) {
   const PteValue *value = &r->m->values[index];
   if (value->kind != PTE_TENSOR)
-    return read_error(r, DIAG_PTE_FIELD, "value %u is no tensor", index);
+    return read_error(r, DIAG_PTE_FIELD, "value %u is not a tensor", index);
   const PteTensor *t = value->tensor;
   bool written = r->current[index] && !r->base[index];
   TRY(check_written(r, index));

@@ -395,7 +395,7 @@ int32_t write_arg(ValueWriter *w, NodeId n, uint32_t i, const SchemaArg *arg) {
   if (arg->list)
     return write_list_arg(w, n, i, arg);
   switch (arg->type) {
-  case ST_FLOAT: /* an Int here would abort the runtime, even for a whole number */
+  case ST_FLOAT: /* an Int here would abort the runtime, even for an integer */
     return known_double(w, node_scalar(w->g, n, i));
   case ST_BOOL:
     return known_number(w, PTE_BOOL, node_bool(w->g, n, i));

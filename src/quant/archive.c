@@ -28,12 +28,10 @@ enum {
 static Status report(DiagSink *sink, DiagCode code, const char *path, const char *label,
                      const char *format, va_list args) {
   StrBuf text = {0};
-  DiagPlace place = DIAG_NOWHERE;
   if (label)
     strbuf_printf(&text, "array '%s' ", label);
   strbuf_vprintf(&text, format, args);
-  place.file = sv_from(path);
-  Status status = diag_report(sink, code, place, "%s", strbuf_cstr(&text));
+  Status status = diag_report(sink, code, diag_file(path), "%s", strbuf_cstr(&text));
   strbuf_release(&text);
   return status;
 }

@@ -54,9 +54,7 @@ static StrView input_name(const DataSet *s, uint32_t i) {
 }
 
 static Diag *data_begin(const DataSet *s, DiagCode code, const char *path) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  return diag_begin(s->sink, code, place);
+  return diag_begin(s->sink, code, diag_file(path));
 }
 
 /* --- shapes --- */

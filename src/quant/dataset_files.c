@@ -25,9 +25,7 @@ Status folder_list(const char *path, Arena *arena, DiagSink *sink, FolderNames *
   DIR **hold = memory_guard(sizeof *hold, close_folder), *folder = *hold = opendir(path);
   if (!folder) {
     xfree(hold);
-    DiagPlace place = DIAG_NOWHERE;
-    place.file = sv_from(path);
-    return diag_report(sink, DIAG_FILE_OPEN, place, "cannot read folder '%s': %s", path,
+    return diag_report(sink, DIAG_FILE_OPEN, diag_file(path), "cannot read folder '%s': %s", path,
                        strerror(errno));
   }
   for (struct dirent *entry; (entry = readdir(folder));) {

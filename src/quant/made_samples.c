@@ -91,7 +91,7 @@ static void fill(Tensor *t, int64_t rows, uint64_t *state) {
 static Status report_input(const Graph *g, ValueId v, DiagSink *sink) {
   Diag *d = diag_begin(sink, DIAG_DATA_TYPE, DIAG_NOWHERE);
   diag_message(d,
-               "input '" SV_FMT "' cannot be made up: it is no tensor of real numbers, or takes "
+               "input '" SV_FMT "' cannot be made up: it is not a tensor of real numbers, or takes "
                "more than 2 GiB",
                SV_ARG(value_name(g, v)));
   diag_hint(d, "give samples: --calibrate PATH");

@@ -14,12 +14,6 @@
 
 #define MAGIC "etc-statistics 1"
 
-static Diag *stats_begin(DiagSink *sink, DiagCode code, const char *path) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  return diag_begin(sink, code, place);
-}
-
 /* --- the model --- */
 
 Status stats_model_hash(OnnxModel *model, char hash[33]) {
@@ -305,9 +299,9 @@ Status stats_read(StatsFile *file, DiagSink *sink, const char *path) {
     const char *text = (const char *)mapped.data;
     StatsReader r = {.at = text, .end = mapped.size ? text + mapped.size : text};
     if (!read_file(&r, file)) {
-      Diag *d = stats_begin(sink, DIAG_STATS_FORMAT, path);
+      Diag *d = diag_begin(sink, DIAG_STATS_FORMAT, diag_file(path));
       if (r.line <= 1)
-        diag_message(d, "this is no file of statistics of this version");
+        diag_message(d, "this is not a file of statistics of this version");
       else
         diag_message(d, "the file of statistics is damaged at line %u", r.line);
       status = diag_end(d);
@@ -329,7 +323,7 @@ void stats_file_release(StatsFile *file) {
 /* --- merging --- */
 
 static Status merge_error(DiagSink *sink, DiagCode code, const char *path, const char *text) {
-  Diag *d = stats_begin(sink, code, path);
+  Diag *d = diag_begin(sink, code, diag_file(path));
   diag_message(d, "'%s' %s", path, text);
   return diag_end(d);
 }
@@ -363,7 +357,7 @@ static Status check_shards(uint64_t *keys, const char *const *paths, uint32_t co
     if (keys[i - 1] >> 32 != keys[i] >> 32)
       continue;
     const char *path = paths[(uint32_t)keys[i]];
-    Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, path);
+    Diag *d = diag_begin(sink, DIAG_STATS_SHARDS, diag_file(path));
     diag_message(d, "'%s' and '%s' are both shard %u of %u", paths[(uint32_t)keys[i - 1]], path,
                  (uint32_t)(keys[i] >> 32), shards);
     return diag_end(d);
@@ -373,7 +367,7 @@ static Status check_shards(uint64_t *keys, const char *const *paths, uint32_t co
     there++;
   if (there == shards)
     return STATUS_OK;
-  Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, paths[0]);
+  Diag *d = diag_begin(sink, DIAG_STATS_SHARDS, diag_file(paths[0]));
   diag_message(d, "shard %u of %u is missing", there, shards);
   return diag_end(d);
 }
@@ -421,7 +415,7 @@ static Status check_head(const StatsFile *file, const char *hash, const char *pa
     return merge_error(sink, DIAG_STATS_MODEL, path, "is of another model");
   if (h->shard.count == 1)
     return STATUS_OK;
-  Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, path);
+  Diag *d = diag_begin(sink, DIAG_STATS_SHARDS, diag_file(path));
   diag_message(d, "'%s' is shard %u of %u alone", path, h->shard.index, h->shard.count);
   diag_hint(d, "merge all shards with --merge of 'etc calibrate'");
   return diag_end(d);
@@ -450,7 +444,7 @@ Status stats_match(const StatsFile *file, const Graph *g, const char *hash, cons
       out[i] = &file->entries[entry[id]].stats;
       continue;
     }
-    Diag *d = stats_begin(sink, DIAG_STATS_GAP, path);
+    Diag *d = diag_begin(sink, DIAG_STATS_GAP, diag_file(path));
     StrView name = at ? all_names[at - 1] : SV("");
     diag_message(d, "'%s' has no statistics of value '" SV_FMT "'", path, SV_ARG(name));
     status = diag_end(d);

@@ -55,7 +55,7 @@ static LocId find_user(const Users *u, const Graph *g, ValueId v) {
 
 /* --- constants --- */
 
-static void write_constant(JsonWriter *w, const Graph *g, ValueId v, LocId loc, uint32_t delegate) {
+void report_constant(JsonWriter *w, const Graph *g, ValueId v, LocId loc, uint32_t delegate) {
   json_open_object(w);
   report_name(w, "name", g, value_cget(g, v)->name);
   json_key(w, "type");
@@ -100,7 +100,7 @@ static void write_kernel_constants(JsonWriter *w, const Graph *g, NodeId n, Seen
     if (!v || !value_is_const(g, v) || !is_new(seen, g, v, SV("")))
       continue;
     LocId loc = find_user(users, g, v);
-    write_constant(w, g, v, loc ? loc : g->nodes[n].loc, 0);
+    report_constant(w, g, v, loc ? loc : g->nodes[n].loc, 0);
   })
 }
 
@@ -110,7 +110,7 @@ static void write_delegate_constants(JsonWriter *w, const Graph *g, NodeId n, ui
   for (uint32_t i = 0; i < node_list_count(g, n, DELEGATE_ARG_DATA); i++) {
     ValueId v = node_list_value(g, n, DELEGATE_ARG_DATA, i);
     if (is_new(seen, g, v, delegate_next_key(&keys)))
-      write_constant(w, g, v, find_user(users, g, v), delegate);
+      report_constant(w, g, v, find_user(users, g, v), delegate);
   }
 }
 

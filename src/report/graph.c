@@ -130,15 +130,6 @@ static void write_inputs(JsonWriter *w, const Graph *g, const Numbers *numbers, 
     json_close_array(w);
 }
 
-static void write_weight(JsonWriter *w, const Graph *g, ValueId v) {
-  json_open_object(w);
-  report_name(w, "name", g, value_cget(g, v)->name);
-  json_key(w, "type");
-  report_type(w, g, value_type(g, v));
-  json_named_uint(w, "bytes", value_lazy_constant(g, v)->size);
-  json_close_object(w);
-}
-
 static void write_weights(JsonWriter *w, const Graph *g, NodeId n) {
   bool any = false;
   if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
@@ -150,7 +141,7 @@ static void write_weights(JsonWriter *w, const Graph *g, NodeId n) {
       json_named_array(w, "weights");
     }
     any = true;
-    write_weight(w, g, v);
+    report_constant(w, g, v, 0, 0);
   })
   if (any)
     json_close_array(w);

@@ -11,6 +11,8 @@ static inline uint32_t report_first_node(const Graph *g) { return g->input_count
 /* Write members into the current JSON object; names that are 0 or empty are left out. */
 void report_name(JsonWriter *w, const char *key, const Graph *g, NameId name);
 void report_type(JsonWriter *w, const Graph *g, const Type *t);
+/* A constant as an object. loc, delegate: 0 for none. */
+void report_constant(JsonWriter *w, const Graph *g, ValueId v, LocId loc, uint32_t delegate);
 /* The array of all nodes of g. */
 void report_nodes(JsonWriter *w, const Graph *g);
 /* "places": where nodes come from, by LocId, and which delegates and kernels they became. */

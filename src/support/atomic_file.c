@@ -72,17 +72,11 @@ void atomic_file_remove_pending(void) {
   errno = error;
 }
 
-static DiagPlace place_of(const AtomicFile *file) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(file->path);
-  return place;
-}
-
 /* Reports a failure once; later writes do nothing. */
 static void fail(AtomicFile *file, DiagCode code, const char *what, int error) {
   if (!file->failed)
-    (void)diag_report(file->sink, code, place_of(file), "cannot %s '%s': %s", what, file->path,
-                      strerror(error));
+    (void)diag_report(file->sink, code, diag_file(file->path), "cannot %s '%s': %s", what,
+                      file->path, strerror(error));
   file->failed = true;
 }
 
@@ -122,20 +116,20 @@ static Status look_at_target(AtomicFile *file, Arena *arena, bool *direct) {
   if (stat(file->target, &st) != 0)
     return STATUS_OK; /* a new file, or a fault that opening will report */
   if (S_ISDIR(st.st_mode))
-    return diag_report(file->sink, DIAG_FILE_IS_DIRECTORY, place_of(file),
+    return diag_report(file->sink, DIAG_FILE_IS_DIRECTORY, diag_file(file->path),
                        "the output '%s' is a folder", file->path);
   *direct = !S_ISREG(st.st_mode);
   const char *read = file->sink->files ? files_read_path(file->sink->files, file->target) : NULL;
   if (read) {
-    Diag *d = diag_begin(file->sink, DIAG_FILE_WRITE, place_of(file));
+    Diag *d = diag_begin(file->sink, DIAG_FILE_WRITE, diag_file(file->path));
     diag_message(d, "'%s' would take the place of '%s', which is being read", file->path, read);
     diag_hint(d, "give the output another name");
     return diag_end(d);
   }
   file->mode = st.st_mode & 07777;
   if (!*direct && access(file->target, W_OK) != 0)
-    return diag_report(file->sink, DIAG_FILE_WRITE, place_of(file), "cannot replace '%s': %s",
-                       file->path, strerror(errno));
+    return diag_report(file->sink, DIAG_FILE_WRITE, diag_file(file->path),
+                       "cannot replace '%s': %s", file->path, strerror(errno));
   return STATUS_OK;
 }
 
@@ -194,8 +188,8 @@ Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const ch
   *file->hold = (OutputHold){.fd = -1, .slot = -1};
   Status status = open_output(file, arena, path);
   if (status == STATUS_OK && file->hold->fd < 0)
-    status = diag_report(sink, DIAG_FILE_WRITE, place_of(file), "cannot make the output '%s': %s",
-                         file->path, strerror(errno));
+    status = diag_report(sink, DIAG_FILE_WRITE, diag_file(file->path),
+                         "cannot make the output '%s': %s", file->path, strerror(errno));
   if (status == STATUS_OK)
     file->buffer = xmalloc(BUFFER_SIZE);
   else
@@ -340,8 +334,8 @@ Status atomic_file_view(AtomicFile *file, MappedFile *out) {
     return STATUS_OK;
   int error = errno;
   file_unmap(out);
-  return diag_report(file->sink, DIAG_FILE_OPEN, place_of(file), "cannot map '%s': %s", file->path,
-                     strerror(error));
+  return diag_report(file->sink, DIAG_FILE_OPEN, diag_file(file->path), "cannot map '%s': %s",
+                     file->path, strerror(error));
 }
 
 /* Makes the rename itself durable. Failure is no fault of the file, which is whole. */

@@ -1,6 +1,6 @@
 /* Sheets of facts: what is known of a program, a model or a graph, as rows in sections, and what
- * differs between two of them. Whoever reads a file fills a sheet (pte_sheet, onnx_sheet,
- * graph_sheet); nothing here knows what the facts mean. */
+ * differs between two of them. Whoever reads a file fills a sheet (pte_sheet, onnx_sheet); nothing
+ * here knows what the facts mean. */
 #ifndef ETC_SUPPORT_SHEET_H
 #define ETC_SUPPORT_SHEET_H
 

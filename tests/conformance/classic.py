@@ -201,7 +201,7 @@ def tree_cases():
 
 
 def splits_of(x):
-    """Features that are exactly the splits, their neighbours, and what is no number."""
+    """Features that are exactly the splits, their neighbours, and what is not a number."""
     around = [F32(v) for s in (0.1, -2.0, 0.0, 1e-40) for v in (s, np.nextafter(F32(s), F32(9)), np.nextafter(F32(s), F32(-9)))]
     return np.array([*around, NAN, INF, -INF], x)[:, None]
 

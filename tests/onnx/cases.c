@@ -466,7 +466,7 @@ static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
 
 static void run_file(Reader r, Options *o, uint32_t *passed, uint32_t *failed) {
   if (memcmp(take(&r, 8), "ETCCASES", 8) != 0)
-    broken("this is no file of pack_cases.py");
+    broken("this is not a file of pack_cases.py");
   for (uint32_t count = take_u32(&r); count; count--) {
     Case c = take_case(&r);
     if (o->backend && c.codes > 0) { /* its integer nodes round at other places than the model */

@@ -32,7 +32,7 @@ def complete_event(event):
     if not all(is_number(event.get(key)) and event[key] >= 0 for key in ("ts", "dur")):
         yield "ts and dur are microseconds from 0 on"
     if not isinstance(event.get("cat", ""), str):
-        yield "cat is no text"
+        yield "cat is not text"
 
 
 def metadata_event(event):

@@ -80,7 +80,7 @@ class Facts(unittest.TestCase):
         self.assertEqual(len(list(schema.check(facts, top, top))), 3)
 
     def test_arguments(self):
-        """Of a node, what is no tensor and not left out; none of a call of a delegate."""
+        """Of a node, what is not a tensor and not left out; none of a call of a delegate."""
         stages = {s["name"]: s.get("nodes", []) for s in made["mixed"]["methods"][0]["stages"]}
         cast = [n for n in stages["import"] if n["op"] == "aten::_to_copy"]
         self.assertEqual([n["args"] for n in cast], [{"dtype": "f64", "non_blocking": "false"}])

@@ -67,7 +67,7 @@ static void values(void **state) {
       {"value 0 has the datatype 3 and quantization parameters of kind 0",
        {.values = {{.kind = 2, SHAPE(2), .datatype = 3}}},
        {0}},
-      {"value 1 is marked as an input or output, and is no argument",
+      {"value 1 is marked as an input or output, and is not an argument",
        {.values = {IN(0, 2), {SHAPE(2), .flags = 1}}},
        {0}},
       {"value 1 is argument 0, which another one is",

@@ -118,7 +118,8 @@ static bool compare_outputs(SetRun *run, const Tensor *got, const Tensor *expect
 
 static void no_tensor(SetRun *run, const char *what, uint32_t i) {
   (void)!diag_report(&run->line->session->sink, DIAG_PTE_UNSUPPORTED, diag_file(run->source->path),
-                     "method '" SV_FMT "': %s %u is no tensor", SV_ARG(run->method->name), what, i);
+                     "method '" SV_FMT "': %s %u is not a tensor", SV_ARG(run->method->name), what,
+                     i);
 }
 
 /* Copies, as the bytes of the file lie anywhere. */

@@ -27,7 +27,7 @@ static Status parse_size(StrView key, StrView value, const TensorPlace *at, uint
                         SV_ARG(value));
   if (!text_parse_u64(value, out))
     return tensor_fault(at, DIAG_EXTERNAL_KEY,
-                        ": external data has the " SV_FMT " '" SV_FMT "', which is no number",
+                        ": external data has the " SV_FMT " '" SV_FMT "', which is not a number",
                         SV_ARG(key), SV_ARG(value));
   return STATUS_OK;
 }

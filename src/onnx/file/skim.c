@@ -185,7 +185,7 @@ static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *a
   Diag *d = diag_begin(s->sink, code, s->place);
   size_t line = text_line(s->base, s->size);
   if (line) {
-    diag_message(d, "this is no ONNX model: it begins with the text \"%.*s\"", (int)line,
+    diag_message(d, "this is not an ONNX model: it begins with the text \"%.*s\"", (int)line,
                  (const char *)s->base);
     if (s->sink->verbose)
       diag_note(d, "byte %llu, in %s: %s", (unsigned long long)(at - s->base),

@@ -31,7 +31,7 @@ static ValueId grouped_product(Import *im, ValueId x, ValueId matrices) {
   int64_t groups = ex_fixed(im, matrices, 1);
   if (groups < 1 || !sym_is_const(heads) || heads % groups)
     return import_fail(im, DIAG_SHAPE_MISMATCH,
-                       "the number of query heads is no multiple of the %lld key heads",
+                       "the number of query heads is not a multiple of the %lld key heads",
                        (long long)groups);
   SymInt all = sym_mul(t, batch, groups), together = sym_mul(t, rows, heads / groups);
   ValueId left = EX_VIEW(im, x, all, together, n), right = EX_VIEW(im, matrices, all, n, m);

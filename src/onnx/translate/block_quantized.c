@@ -71,7 +71,7 @@ static bool read_blocks(Import *im, Blocks *w) {
   if (w->bits != 2 && w->bits != 4 && w->bits != 8)
     import_fail(im, DIAG_ATTR_VALUE, "bits is %lld, not 2, 4 or 8", (long long)w->bits);
   else if (!power_of_two(w->size) || w->size < 16 || w->size > 1 << 20)
-    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld is no power of two from 16 on",
+    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld is not a power of two from 16 on",
                 (long long)w->size);
   else if (w->n < 1 || w->k < 1 || w->n > 1 << 30 || w->k > 1 << 30)
     import_fail(im, DIAG_ATTR_VALUE, "N is %lld, K is %lld", (long long)w->n, (long long)w->k);

@@ -1,6 +1,6 @@
 /* Einsum: operands are joined from left to right, each pair by one batched matrix product.
  *
- * LabelList are numbers: letters 0 to 51, then one a dim that "..." stands for, counted from the
+ * Labels are numbers: letters 0 to 51, then one a dim that "..." stands for, counted from the
  * right end of the ellipsis so that operands of fewer dims line up. */
 #include "onnx/express.h"
 #include "ir/text.h"
@@ -24,7 +24,7 @@ static int letter(char c) {
   return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
 }
 
-/* LabelList of one term; ellipsis: dims that "..." stands for. false on a syntax error. */
+/* Labels of one term; ellipsis: dims that "..." stands for. false on a syntax error. */
 static bool parse_term(StrView text, uint32_t ellipsis, Term *t) {
   bool seen = false;
   t->rank = 0;
@@ -131,7 +131,7 @@ static ValueId ordered(Import *im, const Term *t, const uint8_t *labels, uint32_
 
 /* --- joining two terms --- */
 
-/* LabelList of a pair in groups: in both and needed later, in one only, in both and summed here. */
+/* Labels of a pair in groups: in both and needed later, in one only, in both and summed here. */
 typedef struct LabelList {
   uint32_t count;
   uint8_t at[3 * MAX_RANK];

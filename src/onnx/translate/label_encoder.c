@@ -36,7 +36,7 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
   c->count = real.count + whole.count;
   if (known)
     return true;
-  return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers or strings",
+  return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is not a tensor of numbers or strings",
                      name);
 }
 

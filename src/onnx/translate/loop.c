@@ -19,7 +19,7 @@ static Collected *collectors(Import *im, uint32_t count, int64_t steps) {
 
 static void collect(Import *im, Collected *c, Binding binding) {
   if (binding.kind != BIND_VALUE) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a scan output that is no tensor");
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a scan output that is not a tensor");
     return;
   }
   c->items[c->count++] = ex_unsqueeze(im, binding.value, 0);
@@ -393,7 +393,7 @@ static bool scan_unroll(Import *im, const Scan *scan, const LoopSlice *slices, i
       else if (given[i].kind == BIND_VALUE)
         arguments[i] = binding_of(given[i].value);
       else
-        import_fail(im, DIAG_UNSUPPORTED_FEATURE, "state %u of the body is no tensor", i);
+        import_fail(im, DIAG_UNSUPPORTED_FEATURE, "state %u of the body is not a tensor", i);
   }
   for (uint32_t i = 0; i < outputs && import_ok(im); i++)
     results[i] = i < scan->states ? arguments[i].value : collected(im, &rows[i - scan->states], i);

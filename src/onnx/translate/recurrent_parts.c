@@ -53,7 +53,7 @@ static void read_activations(Import *im, const char *const *defaults, Recurrent 
     RnnActivation *f = &rnn->activations[i];
     const ActivationRow *row = activation_row(named ? names.at[i] : sv_from(defaults[i % count]));
     if (!row) {
-      import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no activation of recurrent operators",
+      import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is not an activation of recurrent operators",
                   SV_ARG(names.at[i]));
       return;
     }

@@ -272,7 +272,7 @@ static bool translate_body(Import *im, Attempt *a, Binding *outputs) {
 static void check_condition(Import *im, Attempt *a, Binding binding) {
   bool value = false;
   if (binding.kind != BIND_VALUE) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the condition is no tensor");
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the condition is not a tensor");
     return;
   }
   if (a->counted) {
@@ -318,7 +318,7 @@ static void check_state(Import *im, Attempt *a, uint32_t k, Binding binding) {
   Graph *g = im->g;
   Carried *s = &a->states[k];
   if (binding.kind != BIND_VALUE || binding.packed) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s %u of the body is no tensor of a common type",
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s %u of the body is not a tensor of a common type",
                 s->collects ? "scan output" : "state", output_of(a, k));
     return;
   }
@@ -408,7 +408,7 @@ static bool begin_states(Import *im, Attempt *a) {
     if (loop->states[k].kind != BIND_VALUE || loop->states[k].packed)
       return import_fail(
           im, DIAG_UNSUPPORTED_FEATURE,
-          "state %u is no tensor of a common type, which needs a number of steps known "
+          "state %u is not a tensor of a common type, which needs a number of steps known "
           "when lowering",
           output_of(a, k));
     a->states[k].init = loop->states[k].value;

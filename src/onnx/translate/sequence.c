@@ -235,7 +235,7 @@ static bool map_unroll(Import *im, const Onnx__GraphProto *body, uint32_t length
       if (outputs[k].kind == BIND_VALUE && !outputs[k].packed)
         items[k][i] = outputs[k].value;
       else
-        import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u of the body is no tensor", k);
+        import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u of the body is not a tensor", k);
   }
   return true;
 }

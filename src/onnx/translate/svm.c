@@ -186,7 +186,8 @@ static ValueId pair_matrix(Import *im, ValueId r, uint32_t classes) {
 
 /* Q: -r(j, i) r(i, j) beside the diagonal, which has the sums of r(j, i)^2. */
 static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
-  float *eye = ARENA_ARRAY(&im->scratch, float, (uint64_t)classes *classes);
+  uint64_t count = (uint64_t)classes * classes;
+  float *eye = ARENA_ARRAY(&im->scratch, float, count);
   for (uint32_t i = 0; i < classes; i++)
     eye[i * classes + i] = 1;
   ValueId matrix = pair_matrix(im, r, classes);
@@ -235,8 +236,8 @@ static ValueId pair_scores(Import *im, const Svm *s, ValueId kernel) {
 /* Each pair has a vote: for i when its decision is positive, else for j. */
 static ValueId winners(Import *im, const Svm *s, ValueId scores) {
   uint32_t classes = s->classes.count, pair = 0;
-  int64_t pairs = (int64_t)classes * (classes - 1) / 2;
-  float *w = ARENA_ARRAY(&im->scratch, float, (uint64_t)pairs *classes),
+  int64_t pairs = (int64_t)classes * (classes - 1) / 2, count = pairs * classes;
+  float *w = ARENA_ARRAY(&im->scratch, float, (uint64_t)count),
         *otherwise = ARENA_ARRAY(&im->scratch, float, classes);
   for (uint32_t i = 0; i + 1 < classes; i++)
     for (uint32_t j = i + 1; j < classes; j++, pair++) {

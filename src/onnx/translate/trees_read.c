@@ -44,7 +44,7 @@ static Doubles tensor_numbers(Import *im, Trees *t, const char *name) {
     return values;
   t->wide |= tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
   if (!value_doubles(im, import_tensor(im, tensor, 0), &values))
-    import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers", name);
+    import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is not a tensor of numbers", name);
   return values;
 }
 
@@ -68,7 +68,7 @@ static const double *as_many(Import *im, Doubles values, const char *name, uint3
 static TreeMode mode_of(Import *im, StrView name) {
   uint32_t i = name_index(name, "BRANCH_LEQ|BRANCH_LT|BRANCH_GTE|BRANCH_GT|BRANCH_EQ|BRANCH_NEQ");
   if (i > TREE_NEQ && !sv_eq_str(name, "LEAF"))
-    import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no mode of a node", SV_ARG(name));
+    import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is not a mode of a node", SV_ARG(name));
   return i > TREE_NEQ ? TREE_LEAF : (TreeMode)i;
 }
 
@@ -178,7 +178,7 @@ static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t give
   find_reached(im, t, reached);
   for (uint32_t i = 0; i < given_count && import_ok(im); i++) {
     if (given[i] < 0 || given[i] >= t->node_count || reached[given[i]]) {
-      import_fail(im, DIAG_ATTR_VALUE, "root %u is no root of a tree, or listed before", i);
+      import_fail(im, DIAG_ATTR_VALUE, "root %u is not a root of a tree, or listed before", i);
       return;
     }
     t->roots[t->root_count++] = (uint32_t)given[i];
@@ -308,7 +308,7 @@ static void read_inner(Import *im, Trees *t, uint32_t inner, const double *modes
     TreeNode *n = &t->nodes[i];
     int64_t mode;
     if (!int_exact(modes[i], &mode) || mode < TREE_LEQ || mode > TREE_MEMBER) {
-      import_fail(im, DIAG_ATTR_VALUE, "%g is no mode of a node", modes[i]);
+      import_fail(im, DIAG_ATTR_VALUE, "%g is not a mode of a node", modes[i]);
       return;
     }
     n->mode = (TreeMode)mode;

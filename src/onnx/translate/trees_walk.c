@@ -307,11 +307,11 @@ static void cast_vote(const Trees *t, double *sum, double weight) {
 /* A row of votes for each entry; those of all nodes are added up first. */
 static double *vote_rows(Import *im, const Walk *w, const Entries *e, bool presence) {
   const Trees *t = w->t;
-  uint64_t results = t->results;
-  double *by_node = ARENA_ARRAY(&im->scratch, double, t->node_count *results),
-         *rows = ARENA_ARRAY(&im->scratch, double, e->count *results);
+  uint64_t results = t->results, of_nodes = t->node_count * results, of_rows = e->count * results;
+  double *by_node = ARENA_ARRAY(&im->scratch, double, of_nodes),
+         *rows = ARENA_ARRAY(&im->scratch, double, of_rows);
   double none = presence ? 0 : no_vote(t);
-  for (uint64_t i = 0; i < t->node_count * results; i++)
+  for (uint64_t i = 0; i < of_nodes; i++)
     by_node[i] = none;
   for (uint32_t i = 0; i < t->vote_count; i++) {
     double *sum = &by_node[t->votes[i].node * results + t->votes[i].result];
