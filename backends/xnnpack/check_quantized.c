@@ -23,7 +23,7 @@ void xr_check_value(XrCheck *c, uint32_t id) {
     xr_fail(c, "value %u has the datatype %u, and is %s", id, v->datatype,
             v->external != XR_NONE ? "an argument"
             : v->constant          ? "a constant"
-                                   : "no constant");
+                                   : "not a constant");
 }
 
 /* --- products and convolutions --- */

@@ -287,7 +287,7 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
   for (uint32_t i = 0; i < data; i++) {
     const Constant *c = value_lazy_constant(g, node_list_value(g, n, DELEGATE_ARG_DATA, i));
     if (!c)
-      return "data that the code finds by name are no constant";
+      return "data that the code finds by name is not a constant";
     named[i] = (DelegateData){.key = delegate_next_key(&keys), .size = c->size};
   }
   for (uint32_t i = 0; i < inputs; i++)

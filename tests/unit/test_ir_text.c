@@ -399,7 +399,7 @@ static const struct {
      "3:1|'aten::relu' has 1 result, not 2"},
     {HEAD "%1: f32[1, 3] = aten::split_copy.Tensor(%0, 1) output }",
      "3:1|the op gives 2 tensors here, not 1"},
-    {HEAD "%1: f32[2, 3] = aten::add.Tensor(%0, %0, x) output }", "3:42|expected a whole number"},
+    {HEAD "%1: f32[2, 3] = aten::add.Tensor(%0, %0, x) output }", "3:42|expected an integer"},
     {HEAD "%1: f32[2, 3] = aten::add.Tensor(%0, %0, s0) output }", "3:44|the expression goes on"},
     {HEAD "%1: f32[6] = aten::view_copy(%0, 6) output }", "3:34|expected a list"},
     {HEAD "%1: f32[6] = aten::view_copy(%0, [6) output }", "3:36|expected ']'"},

@@ -161,10 +161,10 @@ static void test_keys(void **state) {
   REFUSE(DIAG_EXTERNAL_KEY, "unknown key 'basepath'", "location", "w.bin", "basepath", "/etc");
   REFUSE(DIAG_EXTERNAL_KEY, "'location' twice", "location", "w.bin", "location", "sub/w.bin");
   REFUSE(DIAG_EXTERNAL_KEY, "'offset' twice", "location", "w.bin", "offset", "0", "offset", "1");
-  REFUSE(DIAG_EXTERNAL_KEY, "no number", "location", "w.bin", "offset", "0x4");
-  REFUSE(DIAG_EXTERNAL_KEY, "no number", "location", "w.bin", "offset", "");
-  REFUSE(DIAG_EXTERNAL_KEY, "no number", "location", "w.bin", "length", "4 ");
-  REFUSE(DIAG_EXTERNAL_KEY, "no number", "location", "w.bin", "offset", "99999999999999999999");
+  REFUSE(DIAG_EXTERNAL_KEY, "not a number", "location", "w.bin", "offset", "0x4");
+  REFUSE(DIAG_EXTERNAL_KEY, "not a number", "location", "w.bin", "offset", "");
+  REFUSE(DIAG_EXTERNAL_KEY, "not a number", "location", "w.bin", "length", "4 ");
+  REFUSE(DIAG_EXTERNAL_KEY, "not a number", "location", "w.bin", "offset", "99999999999999999999");
 }
 
 static void test_locations(void **state) {
