@@ -7,6 +7,8 @@
  * results are added. That is for backends, which have kernels for these: of the runtime's kernels
  * it would take more calls.
  *
+ * Averages are such kernels, too, of one number: they become pools of faces and of the depth.
+ *
  * Otherwise the depth taps of each output plane are gathered next to each other (index_select by a
  * constant index) and become input channels. [N, C, D, H, W] -> [N, C, D', K, H, W] -> [N * D',
  * C * K, H, W]; the weight [M, C / g, K, h, w] is [M, C / g * K, h, w] without moving a byte, and
@@ -18,7 +20,12 @@
  * planes are interleaved. Taps that no input plane reaches take one of zeros. Each r is one of
  * stride 1 whose taps go back from the plane q + c, so that the index can be computed while
  * running, too. */
+#include <float.h>
+#include <math.h>
+
+#include "ir/match.h"
 #include "passes/core/decompose.h"
+#include "support/number.h"
 
 enum { TAPS_MAX = 1 << 20, PHASES_MAX = 8, SUMMED_MAX = 16 };
 
@@ -265,6 +272,56 @@ static ValueId depthwise_convolution(Builder *b, const Conv3 *c) {
   return sum;
 }
 
+/* --- averages --- */
+
+static bool is_dense(const Conv3 *c) {
+  bool dense = !c->transposed && !c->depth.padding && c->depth.dilation == 1;
+  for (uint32_t i = 0; i < 2; i++)
+    dense = dense && !c->padding[i] && c->dilation[i] == 1;
+  return dense;
+}
+
+/* A kernel of one number, as an average pool is imported: the number, times the elements of a
+ * window, or 0. For backends, which average images faster than they multiply planes. */
+static double average_of_boxes(const Builder *b, const Conv3 *c) {
+  const Graph *g = b->g;
+  const bool *for_backends = b->data;
+  const Constant *weight = value_constant(g, c->weight);
+  bool fixed = is_fixed(&c->depth) && sym_is_const(c->result[3]) && sym_is_const(c->result[4]),
+       each = value_dim(g, c->weight, 1) == 1 && c->result[1] == value_dim(g, c->x, 1),
+       bare = !c->bias || match_filled(g, c->bias, 0);
+  if (!*for_backends || !fixed || !each || !bare || !is_dense(c) || c->depth.taps < 2 || !weight ||
+      weight->size == 0 || value_dtype(g, c->weight) != DTYPE_F32)
+    return 0;
+  double number = (double)float_at(weight->data, 0), elements = (double)c->depth.taps;
+  for (uint32_t i = 3; i < 5; i++)
+    elements *= (double)value_dim(g, c->weight, i);
+  return match_filled(g, c->weight, number) ? number * elements : 0;
+}
+
+static ValueId average(Builder *b, ValueId image, const SymInt kernel[2], const SymInt stride[2]) {
+  SymInt none[] = {0, 0};
+  return build(b, OP_AVG_POOL2D, A_VAL(image), A_INTS(kernel, 2), A_INTS(stride, 2),
+               A_INTS(none, 2), A_BOOL(false), A_BOOL(true));
+}
+
+/* Of the face of each plane, then of these along the depth. */
+static ValueId boxes_convolution(Builder *b, const Conv3 *c, double factor) {
+  Graph *g = b->g;
+  const Depth *d = &c->depth;
+  SymInt x[5];
+  memcpy(x, value_type(g, c->x)->dims, sizeof x);
+  SymInt face[] = {value_dim(g, c->weight, 3), value_dim(g, c->weight, 4)},
+         planes[] = {x[0], sym_mul(&g->syms, x[1], x[2]), x[3], x[4]},
+         columns[] = {x[0], x[1], x[2], c->result[3] * c->result[4]};
+  ValueId y = average(b, build_view(b, c->x, planes, 4), face, c->stride);
+  y = average(b, build_view(b, y, columns, 4), (SymInt[]){d->taps, 1}, (SymInt[]){d->stride, 1});
+  y = build_view(b, y, c->result, 5);
+  if (fabs(factor - 1) < FLT_EPSILON)
+    return y;
+  return build_binary(b, OP_MUL_TENSOR, y, decompose_number(b, y, factor));
+}
+
 /* --- planes --- */
 
 /* The convolution of the planes that d describes, [N * D', M, H', W']. */
@@ -306,6 +363,9 @@ ValueId decompose_convolution(Builder *b, NodeId n) {
     return 0;
   if (is_column(b->g, &c))
     return column_convolution(b, &c);
+  double factor = average_of_boxes(b, &c);
+  if (factor != 0)
+    return boxes_convolution(b, &c, factor);
   ValueId y = interleaved_phases(b, &c);
   if (!y && b->status == STATUS_OK) {
     y = is_depthwise(b, &c) ? depthwise_convolution(b, &c)

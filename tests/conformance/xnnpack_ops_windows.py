@@ -436,6 +436,15 @@ def ceil_pool_cases():
                     shapes={"x": ["n", 3, "h", "w"]})
 
 
+def box_cases():
+    """Averages over boxes: pools of faces, then of the depth."""
+    draw = np.random.default_rng(16)
+    for kernel, stride, pads, count in (((2, 2, 2), 2, 0, 0), ((3, 3, 3), 1, 1, 1), ((3, 3, 3), 1, 1, 0), ((2, 1, 3), 1, 0, 0), ((4, 2, 2), 2, 1, 1)):
+        yield single(f"boxes-{'x'.join(map(str, kernel))}-{stride}-{pads}-{count}", "AveragePool", ["x"],
+                     {"x": draw.standard_normal((2, 3, 6, 5, 7)).astype(np.float32)}, kernel_shape=list(kernel), strides=[stride] * 3, pads=[pads] * 6,
+                     count_include_pad=count)
+
+
 def pick_cases():
     """Convolutions of many channels on images of varying size: products with windows that depthwise convolutions pick."""
     draw = np.random.default_rng(15)

@@ -197,11 +197,29 @@ static ValueId window_sums(Import *im, ValueId x, const Window *w) {
   return window_convolve(im, x, ones, 0, w, channels);
 }
 
+static bool all_are(const SymInt *list, uint32_t count, SymInt number) {
+  uint32_t i = 0;
+  while (i < count && list[i] == number)
+    i++;
+  return i == count;
+}
+
+static bool no_pads(const Window *w) {
+  return all_are(w->begin, w->rank, 0) && all_are(w->end, w->rank, 0);
+}
+
 /* Average by hand: sums over the padded input divided by how many elements each window counts (a
  * constant where sizes are fixed): those of the input, or with count_include_pad those of input and
  * pads, but never what only ceil_mode added. */
 static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads) {
   Window grown = w;
+  if (!w.ceil && (count_pads || no_pads(&w))) { /* all count the same */
+    double count = 1;
+    for (uint32_t i = 0; i < w.rank; i++)
+      count *= (double)w.kernel[i];
+    x = window_pad(im, x, &grown, A_INT(0));
+    return ex_times(im, window_sums(im, x, &grown), 1 / count);
+  }
   spell_out_ceil(im, x, &grown);
   SymInt dims[2 + SPATIAL_MAX] = {1, 1};
   for (uint32_t i = 0; i < w.rank; i++)
@@ -223,17 +241,6 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
   ValueId padded = window_pad(im, x, &grown, A_INT(0));
   ValueId sums = window_sums(im, padded, &grown);
   return ex_div(im, sums, count);
-}
-
-static bool all_are(const SymInt *list, uint32_t count, SymInt number) {
-  uint32_t i = 0;
-  while (i < count && list[i] == number)
-    i++;
-  return i == count;
-}
-
-static bool no_pads(const Window *w) {
-  return all_are(w->begin, w->rank, 0) && all_are(w->end, w->rank, 0);
 }
 
 ValueId window_average(Import *im, ValueId x) {
