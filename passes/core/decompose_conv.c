@@ -289,14 +289,13 @@ static double average_of_boxes(const Builder *b, const Conv3 *c) {
   const Constant *weight = value_constant(g, c->weight);
   bool fixed = is_fixed(&c->depth) && sym_is_const(c->result[3]) && sym_is_const(c->result[4]),
        each = value_dim(g, c->weight, 1) == 1 && c->result[1] == value_dim(g, c->x, 1),
-       bare = !c->bias || match_filled(g, c->bias, 0);
-  if (!*for_backends || !fixed || !each || !bare || !is_dense(c) || c->depth.taps < 2 || !weight ||
-      weight->size == 0 || value_dtype(g, c->weight) != DTYPE_F32)
+       floats = weight && weight->size > 0 && value_dtype(g, c->weight) == DTYPE_F32;
+  if (!*for_backends || !fixed || !each || c->bias || !floats || !is_dense(c))
     return 0;
-  double number = (double)float_at(weight->data, 0), elements = (double)c->depth.taps;
-  for (uint32_t i = 3; i < 5; i++)
-    elements *= (double)value_dim(g, c->weight, i);
-  return match_filled(g, c->weight, number) ? number * elements : 0;
+  double number = (double)float_at(weight->data, 0),
+         face = (double)value_dim(g, c->weight, 3) * (double)value_dim(g, c->weight, 4);
+  bool box = c->depth.taps > 1 && face > 1; /* of others one convolution is left */
+  return box && match_filled(g, c->weight, number) ? number * face * (double)c->depth.taps : 0;
 }
 
 static ValueId average(Builder *b, ValueId image, const SymInt kernel[2], const SymInt stride[2]) {

@@ -145,13 +145,21 @@ static ValueId scale_codes(Builder *b, NodeId dequantize, const Affine *a, bool 
   return build_dequantize(b, node_value(g, dequantize, 0), &q);
 }
 
+static bool is_shifting(const Affine *a) {
+  for (int64_t i = 0; i < a->channels; i++)
+    if (a->shift[i] != 0)
+      return true;
+  return false;
+}
+
 static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *arena) {
   Graph *g = b->g;
   bool conv = node_cget(g, producer)->op == OP_CONVOLUTION,
        transposed = conv && node_bool(g, producer, 6);
   int64_t groups = conv ? node_int(g, producer, 8) : 1;
-  ValueId bias = new_bias(b, node_value(g, producer, 2), a, arena);
-  if (!bias)
+  ValueId old = node_value(g, producer, 2),
+          bias = old || is_shifting(a) ? new_bias(b, old, a, arena) : 0;
+  if (old && !bias)
     return 0;
   ValueId weight = node_value(g, producer, 1);
   NodeId codes = dequantized_constant(g, weight);
@@ -159,7 +167,7 @@ static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *ar
       codes ? scale_codes(b, codes, a, transposed) : scale_weight(b, weight, a, transposed, groups);
   if (!weight)
     return 0;
-  ArgIn operands[] = {A_VAL(node_value(g, producer, 0)), A_VAL(weight), A_VAL(bias)};
+  ArgIn operands[] = {A_VAL(node_value(g, producer, 0)), A_VAL(weight), A_OPT(bias)};
   return build_on(b, producer, operands, 3);
 }
 
