@@ -295,7 +295,7 @@ static void grow_ahead(Finder *f, uint32_t ahead) {
 }
 
 /* Removes the views at the end: they are for what follows, and where that is another copy it shall
- * have them itself, so that copies hand on one value. */
+ * have them itself, so that copies return one value. */
 static void drop_last_views(Finder *f) {
   for (uint32_t s = f->size; s--;) {
     NodeId *row = f->rows + (size_t)s * f->copies;

@@ -1,8 +1,8 @@
 /* The kernels of amax, amin and log_softmax end the process where their operand has no elements, as
  * the scores of no boxes.
  *
- * Where a dim that is kept may be 0 while running, one max.dim or min.dim for each dim
- * that is reduced takes their place: these make no elements of none. */
+ * Where a dim that is kept may be 0 while running, one max.dim or min.dim for each dim that is
+ * reduced takes the place of amax and amin: these make no elements of none. */
 #include <math.h>
 
 #include "ops/shape_util.h"
@@ -33,12 +33,10 @@ static ValueId log_softmax(Builder *b, NodeId n) {
   ValueId x = node_value(g, n, 0);
   uint32_t rank = value_rank(g, x);
   int64_t dim = rank ? wrap_dim(node_int(g, n, 1), rank) : 0;
-  SymInt size = rank ? value_dim(g, x, (uint32_t)dim) : 1, pads[2 * MAX_RANK] = {0};
+  SymInt size = rank ? value_dim(g, x, (uint32_t)dim) : 1;
   if (sym_lower(&g->syms, size) >= 1)
     return 0;
-  uint32_t count = 2 * (rank - (uint32_t)dim);
-  pads[count - 1] = 1;
-  ValueId longer = build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, count), A_FLOAT(-INFINITY)),
+  ValueId longer = build_pad_with(b, x, dim, 0, 1, A_FLOAT(-INFINITY)),
           y = build(b, OP_LOG_SOFTMAX, A_VAL(longer), A_INT(dim), A_BOOL(false));
   return build_slice(b, y, dim, 0, size, 1);
 }

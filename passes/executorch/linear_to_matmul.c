@@ -10,8 +10,9 @@
  *   several rows    x W' with W' a transposed copy of a constant W, as long as the copies of a
  *                   graph stay within COPIES_MAX: they are the only weights that the compiler
  *                   holds in memory of its own. The others stay linear.
- *   a small one     addmm, beside convolutions with a thousand times its work, or with factors:
- * 8192 products are 1 to 3 us slower than mm and add, or faster, and calls are saved. */
+ *   a small one     addmm, with factors or beside convolutions with a thousand times its work:
+ *                   8192 products are 1 to 3 us slower than mm and add, or faster, and calls are
+ *                   saved. */
 #include "passes/pass.h"
 
 enum { COPIES_MAX = 32 << 20, BLOCK = 16, SMALL = 8192, BESIDE = 1000 };
@@ -129,6 +130,8 @@ static ValueId rewrite_addmm(Builder *b, NodeId n) {
     return 0;
   ValueId y = build(b, OP_MM, A_VAL(x), A_VAL(node_value(g, n, 2)));
   y = times(b, y, alpha);
+  if (beta == 0) /* also of a bias that is not finite */
+    return y;
   return build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(times(b, bias, beta)));
 }
 

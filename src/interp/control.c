@@ -59,7 +59,7 @@ Status control_enter(Run *r, NodeId n) {
   return STATUS_OK;
 }
 
-/* --- values that markers hand on --- */
+/* --- values that markers return --- */
 
 /* Room for a copy of from in the slot of v: its planned place, or memory up to the bound of its
  * type, since a row may be added to it. */

@@ -242,15 +242,19 @@ ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end
 }
 
 ValueId build_pad(Builder *b, ValueId x, int64_t dim, SymInt before, SymInt behind) {
+  bool floats = b->status == STATUS_OK && dtype_is_float(value_dtype(b->g, x));
+  return build_pad_with(b, x, dim, before, behind, floats ? A_FLOAT(0) : A_INT(0));
+}
+
+ValueId build_pad_with(Builder *b, ValueId x, int64_t dim, SymInt before, SymInt behind,
+                       ArgIn value) {
   SymInt pads[2 * MAX_RANK] = {0};
   if (b->status != STATUS_OK || (before == 0 && behind == 0))
     return x;
   uint32_t rank = value_rank(b->g, x), from_last = rank - 1 - (uint32_t)wrap_dim(dim, rank);
   pads[2 * from_last] = before;
   pads[2 * from_last + 1] = behind;
-  bool floats = dtype_is_float(value_dtype(b->g, x));
-  return build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2 * from_last + 2),
-               floats ? A_FLOAT(0) : A_INT(0));
+  return build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2 * from_last + 2), value);
 }
 
 ValueId build_fail_hint(Builder *b, DiagCode code, const char *hint, const char *message) {

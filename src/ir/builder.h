@@ -61,6 +61,8 @@ ValueId build_expand(Builder *b, ValueId x, const SymInt *dims, uint32_t rank);
 ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim); /* as a view_copy */
 /* Zeros along one dim, which counts from the end where it is negative; x itself without any. */
 ValueId build_pad(Builder *b, ValueId x, int64_t dim, SymInt before, SymInt behind);
+ValueId build_pad_with(Builder *b, ValueId x, int64_t dim, SymInt before, SymInt behind,
+                       ArgIn value); /* the same with another number */
 ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end,
                     int64_t step); /* start/end already clamped, step >= 1 */
 /* Reports code at the builder's location and makes the builder fail; returns 0. */

@@ -24,7 +24,7 @@ static SymInt size_between(Graph *g, SymInt have, int64_t lo, int64_t hi) {
   return sym_symbol(&g->syms, SV(""), max_i64(lo, 0), max_i64(hi, 0), true);
 }
 
-/* A text has the results already, so that it can hand on their types. */
+/* A text has the results already, so that it can give their types. */
 static Status set_results(Graph *g, NodeId n, uint32_t count) {
   uint32_t have = node_cget(g, n)->result_count;
   if (have && have != count)

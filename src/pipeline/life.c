@@ -372,7 +372,7 @@ static void add_first(Follower *f, const LifeTarget *target, const uint32_t *bui
 }
 
 /* Of an operator of which nothing stays, the values that are its outputs: others' values that it
- * hands on (Identity, Dropout, If with one branch that can run). */
+ * passes through (Identity, Dropout, If with one branch that can run). */
 static void add_outputs(Follower *f, const LifeTarget *target) {
   const Life *life = f->life;
   uint32_t count;

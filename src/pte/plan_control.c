@@ -24,7 +24,7 @@
  *     jump unless message
  *   end:
  *
- * The number of the iteration is the counter. What markers hand on was copied to its place before
+ * The number of the iteration is the counter. What markers return was copied to its place before
  * (passes/executorch/legalize_control.c): the copies and the results are one tensor, whose sizes
  * follow what is written to it. */
 #include "pte/plan_internal.h"

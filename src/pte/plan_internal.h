@@ -54,7 +54,7 @@ void plan_delegate_call(PlanWriter *p, NodeId n);
 /* The Instruction table of a finished member of the union. */
 FbRef plan_instruction(PlanWriter *p, PteInstructionKind kind, FbRef member);
 
-/* Finds the regions, and the values that are one tensor of the program: what markers hand on. */
+/* Finds the regions, and the values that are one tensor of the program: what markers return. */
 void plan_control_begin(PlanWriter *p);
 /* The jumps of a marker. */
 void plan_control(PlanWriter *p, NodeId n);

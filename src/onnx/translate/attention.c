@@ -52,8 +52,8 @@ static void read_mask(Import *im, const Attention *a, AttentionMask *mask) {
   SymInt keys = ex_dim(im, a->k, 2), own = rank ? ex_dim(im, given, rank - 1) : 1,
          missing = sym_sub(&im->g->syms, keys, own);
   if (own != 1 && sym_known_lt(&im->g->syms, 0, missing) == 1)
-    given = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(given), A_INTS(((SymInt[]){0, missing}), 2),
-                  logical ? A_BOOL(false) : A_FLOAT(-INFINITY));
+    given =
+        build_pad_with(&im->b, given, -1, 0, missing, logical ? A_BOOL(false) : A_FLOAT(-INFINITY));
   if (logical)
     mask->allowed = given;
   else

@@ -286,7 +286,7 @@ static bool find_two_ranks(Import *im, const Pairs *pairs, uint32_t *at) {
   return found;
 }
 
-/* Where one branch hands on what is there already and the other gives it another rank, what follows
+/* Where one branch returns what is there already and the other gives it another rank, what follows
  * was made for the former: exporters write such a branch for the case that they never ran. It
  * becomes an error of the call. */
 static bool drop_other_rank(Import *im, NodeId begin, NodeId middle, Branch *branches,
