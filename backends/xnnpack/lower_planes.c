@@ -83,7 +83,7 @@ static bool read_planes(XnnLowering *l, NodeId n, const Convolution *c, Planes *
 
 /* Whether planes take less time than the best other way, which takes `share` of the time of the
  * convolution as one node, or as one for each phase. Three copies of the planes are live at a time:
- * together they may not have much more channels than the operand. */
+ * together they may not have many more channels than the operand. */
 static bool is_cheaper(const Graph *g, const Planes *p, double share) {
   const Line *h = &p->line[0], *w = &p->line[1];
   uint64_t taps = (uint64_t)h->taps * w->taps, out = p->c->out_channels;

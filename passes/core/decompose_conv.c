@@ -281,21 +281,29 @@ static bool is_dense(const Conv3 *c) {
   return dense;
 }
 
+/* v is a constant of f32 that are all this number. Not of bytes that would have to be computed to
+ * answer that. */
+static bool is_of_one_number(const Graph *g, ValueId v, double *number) {
+  const Constant *c = value_lazy_constant(g, v);
+  if (!c || c->transform || c->size == 0 || value_dtype(g, v) != DTYPE_F32)
+    return false;
+  *number = (double)float_at(c->data, 0);
+  return match_filled(g, v, *number);
+}
+
 /* A kernel of one number, as an average pool is imported: the number, times the elements of a
  * window, or 0. For backends, which average images faster than they multiply planes. */
 static double average_of_boxes(const Builder *b, const Conv3 *c) {
   const Graph *g = b->g;
   const bool *for_backends = b->data;
-  const Constant *weight = value_constant(g, c->weight);
+  double number, face = (double)value_dim(g, c->weight, 3) * (double)value_dim(g, c->weight, 4);
   bool fixed = is_fixed(&c->depth) && sym_is_const(c->result[3]) && sym_is_const(c->result[4]),
        each = value_dim(g, c->weight, 1) == 1 && c->result[1] == value_dim(g, c->x, 1),
-       floats = weight && weight->size > 0 && value_dtype(g, c->weight) == DTYPE_F32;
-  if (!*for_backends || !fixed || !each || c->bias || !floats || !is_dense(c))
+       box = c->depth.taps > 1 && face > 1; /* of others one convolution is left */
+  if (!*for_backends || !fixed || !each || !box || c->bias || !is_dense(c) ||
+      !is_of_one_number(g, c->weight, &number))
     return 0;
-  double number = (double)float_at(weight->data, 0),
-         face = (double)value_dim(g, c->weight, 3) * (double)value_dim(g, c->weight, 4);
-  bool box = c->depth.taps > 1 && face > 1; /* of others one convolution is left */
-  return box && match_filled(g, c->weight, number) ? number * face * (double)c->depth.taps : 0;
+  return number * face * (double)c->depth.taps;
 }
 
 static ValueId average(Builder *b, ValueId image, const SymInt kernel[2], const SymInt stride[2]) {

@@ -213,7 +213,7 @@ static bool no_pads(const Window *w) {
  * pads, but never what only ceil_mode added. */
 static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads) {
   Window grown = w;
-  if (!w.ceil && (count_pads || no_pads(&w))) { /* all count the same */
+  if (!w.ceil && count_pads) { /* all count the same */
     double count = 1;
     for (uint32_t i = 0; i < w.rank; i++)
       count *= (double)w.kernel[i];
@@ -247,14 +247,14 @@ ValueId window_average(Import *im, ValueId x) {
   Window w;
   if (!read_pool(im, x, &w))
     return 0;
-  bool count_pads = attr_flag(im, "count_include_pad", false);
+  bool count_pads = attr_flag(im, "count_include_pad", false) || no_pads(&w);
   uint32_t rank = w.rank;
   if (rank == 3 || !all_are(w.dilation, rank, 1) || !pads_fit_kernel(&w) ||
       (w.ceil && !no_pads(&w)))
     return average_by_sums(im, x, w, count_pads);
   x = to_2d(im, x, &w);
   ValueId y = build(&im->b, OP_AVG_POOL2D, A_VAL(x), W_ARG(w.kernel, &w), W_ARG(w.stride, &w),
-                    W_ARG(w.begin, &w), A_BOOL(w.ceil), A_BOOL(count_pads || no_pads(&w)));
+                    W_ARG(w.begin, &w), A_BOOL(w.ceil), A_BOOL(count_pads));
   return from_2d(im, y, rank);
 }
 
