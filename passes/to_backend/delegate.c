@@ -24,14 +24,16 @@ typedef struct Delegation {
 /* A fault of the backend: of the plug-in that has it, or our own. */
 static Status answered(const Delegation *d, const char *format, ...) ETC_PRINTF(2, 3);
 static Status answered(const Delegation *d, const char *format, ...) {
+  const char *plugin = d->backend->plugin;
+  const char *before = plugin ? arena_printf(d->p->scratch, "backend '%s' of plug-in '%s' ",
+                                             d->backend->name, plugin)
+                              : arena_printf(d->p->scratch, "backend '%s' ", d->backend->name);
   va_list args;
   va_start(args, format);
-  const char *text = arena_vprintf(d->p->scratch, format, args);
+  Status status = diag_vreport(d->p->sink, plugin ? DIAG_PLUGIN_FAULT : DIAG_INTERNAL, DIAG_NOWHERE,
+                               before, format, args);
   va_end(args);
-  return diag_report(
-      d->p->sink, d->backend->plugin ? DIAG_PLUGIN_FAULT : DIAG_INTERNAL, DIAG_NOWHERE,
-      "backend '%s'%s%s%s %s", d->backend->name, d->backend->plugin ? " of plug-in '" : "",
-      d->backend->plugin ? d->backend->plugin : "", d->backend->plugin ? "'" : "", text);
+  return status;
 }
 
 /* --- order --- */

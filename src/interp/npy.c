@@ -145,12 +145,11 @@ static bool type_of(StrView descr, DType expected, DType *out, bool *big_endian)
 
 static Status npy_error(DiagSink *sink, const char *path, const char *format, ...) ETC_PRINTF(3, 4);
 static Status npy_error(DiagSink *sink, const char *path, const char *format, ...) {
-  char text[256];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  Status status = diag_vreport(sink, DIAG_NPY_FORMAT, diag_file(path), "", format, args);
   va_end(args);
-  return diag_report(sink, DIAG_NPY_FORMAT, diag_file(path), "%s", text);
+  return status;
 }
 
 static Status not_an_array(const uint8_t *bytes, uint64_t size, DiagSink *sink, const char *path) {

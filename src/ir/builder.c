@@ -257,29 +257,35 @@ ValueId build_pad_with(Builder *b, ValueId x, int64_t dim, SymInt before, SymInt
   return build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2 * from_last + 2), value);
 }
 
-ValueId build_fail_hint(Builder *b, DiagCode code, const char *hint, const char *message) {
+void build_vfail(Builder *b, DiagCode code, const char *hint, const char *format, va_list args) {
   if (b->status != STATUS_OK)
-    return 0;
+    return;
   b->status = diag_row(code)->status;
   if (b->status == STATUS_OK)
     b->status = STATUS_INTERNAL;
   if (b->quiet)
-    return 0;
+    return;
   Diag *d = diag_begin(b->g->ctx->sink, code, graph_place(b->g, b->loc));
-  diag_message(d, "%s", message);
+  diag_vmessage(d, "", format, args);
   if (hint)
     diag_hint(d, "%s", hint);
   (void)diag_end(d);
-  return 0;
 }
 
 ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) {
-  char text[512];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  build_vfail(b, code, NULL, format, args);
   va_end(args);
-  return build_fail_hint(b, code, NULL, text);
+  return 0;
+}
+
+ValueId build_fail_hint(Builder *b, DiagCode code, const char *hint, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  build_vfail(b, code, hint, format, args);
+  va_end(args);
+  return 0;
 }
 
 /* --- shape rules --- */

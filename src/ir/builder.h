@@ -67,8 +67,11 @@ ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end
                     int64_t step); /* start/end already clamped, step >= 1 */
 /* Reports code at the builder's location and makes the builder fail; returns 0. */
 ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
-/* As build_fail, with a hint of its own; NULL: the hint of the code. */
-ValueId build_fail_hint(Builder *b, DiagCode code, const char *hint, const char *message);
+/* The same with a hint of its own; NULL: the hint of the code. */
+ValueId build_fail_hint(Builder *b, DiagCode code, const char *hint, const char *format, ...)
+    ETC_PRINTF(4, 5);
+void build_vfail(Builder *b, DiagCode code, const char *hint, const char *format, va_list args)
+    ETC_PRINTF(4, 0);
 
 /* In shape rules: set the type of result i of node n. */
 void result_tensor(Graph *g, NodeId n, uint32_t i, DType dtype, uint32_t rank, const SymInt *dims);

@@ -79,13 +79,10 @@ Status lexer_error(const Lexer *l, const char *at, const char *format, ...) {
     place.column = *p == '\n' ? 1 : place.column + 1;
     place.line += *p == '\n';
   }
-  StrBuf text = {0};
   va_list args;
   va_start(args, format);
-  strbuf_vprintf(&text, format, args);
+  Status status = diag_vreport(l->sink, DIAG_IR_PARSE, place, "", format, args);
   va_end(args);
-  Status status = diag_report(l->sink, DIAG_IR_PARSE, place, "%s", strbuf_cstr(&text));
-  strbuf_release(&text);
   return status;
 }
 

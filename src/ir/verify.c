@@ -38,7 +38,7 @@ static void fault(Verifier *v, NodeId n, const char *format, ...) {
   Diag *d = diag_begin(g->ctx->sink, DIAG_IR_VERIFY, place);
   va_list args;
   va_start(args, format);
-  diag_message(d, "%s", arena_vprintf(&v->arena, format, args));
+  diag_vmessage(d, "", format, args);
   va_end(args);
   if (known) {
     StrBuf text = {0};

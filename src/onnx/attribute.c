@@ -1,5 +1,6 @@
 /* Attributes of the current node, references to a calling node's attributes resolved. */
 #include "onnx/import_state.h"
+#include "support/text.h"
 
 static const Onnx__AttributeProto *find_in(Onnx__AttributeProto *const *attributes, size_t count,
                                            const char *name) {
@@ -144,42 +145,12 @@ StrView attr_str(Import *im, const char *name, const char *otherwise) {
   return a ? bytes_view(a->s) : sv_from(otherwise);
 }
 
-/* --- names in one text, "a|b|c" --- */
-
-/* Takes the first one off. */
-static StrView next_name(const char **names) {
-  size_t size = strcspn(*names, "|");
-  StrView name = {*names, size};
-  *names += size + ((*names)[size] != '\0');
-  return name;
-}
-
-uint32_t name_index(StrView text, const char *names) {
-  uint32_t i = 0;
-  while (*names && !sv_eq(text, next_name(&names)))
-    i++;
-  return i;
-}
-
-bool name_among(StrView text, const char *names) {
-  return name_index(text, names) < name_index(SV("|"), names);
-}
-
-/* "a, b or c" */
-static void append_names(StrBuf *text, const char *names) {
-  for (uint32_t i = 0; *names; i++) {
-    StrView name = next_name(&names);
-    strbuf_append(text, !i ? SV("") : *names ? SV(", ") : SV(" or "));
-    strbuf_append(text, name);
-  }
-}
-
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names) {
   StrView given = attr_str(im, name, otherwise);
-  if (name_among(given, names))
-    return name_index(given, names);
+  if (text_among(given, names))
+    return text_index(given, names);
   StrBuf text = {0};
-  append_names(&text, names);
+  text_append_words(&text, names, " or ");
   import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', not %s", name, SV_ARG(given),
               strbuf_cstr(&text));
   strbuf_release(&text);
@@ -205,7 +176,7 @@ DType attr_dtype(Import *im, const char *name, DType otherwise) {
 
 void attr_refuse(Import *im, const char *names) {
   while (*names) {
-    const char *name = arena_strdup(&im->scratch, next_name(&names));
+    const char *name = arena_strdup(&im->scratch, text_next_word(&names));
     if (attr_flag(im, name, false))
       import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", name);
   }

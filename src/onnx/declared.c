@@ -1,10 +1,11 @@
 /* Declared shapes of outputs. Exporters declare the graph's outputs, but seldom what lies between;
  * so a shape that is wanted is also looked for behind ops that keep it. */
 #include "onnx/import_state.h"
+#include "support/text.h"
 
 /* Ops whose output has the shape of their inputs when these have one shape or are 0-d. */
 static bool keeps_shape(StrView op) {
-  return name_among(op, "Abs|Add|And|Cast|Ceil|Cos|Div|Equal|Erf|Exp|Floor|Gelu|Log|Identity|Max|"
+  return text_among(op, "Abs|Add|And|Cast|Ceil|Cos|Div|Equal|Erf|Exp|Floor|Gelu|Log|Identity|Max|"
                         "Min|Mul|Neg|Not|Or|Pow|Relu|Round|Sigmoid|Sign|Sin|Sqrt|Sub|Tanh|Greater|"
                         "Less|Where|CastLike");
 }

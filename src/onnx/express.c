@@ -322,10 +322,6 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
   if (v && value_is_const(im->g, v) && ex_rank(im, v) == 1)
     return import_fail(im, DIAG_INPUT_RANK, "%s (input '%s') has %lld entries, more than are read",
                        what, name, (long long)ex_dim(im, v, 0));
-  const char *message = arena_printf(&im->scratch,
-                                     "%s (input '%s') is computed at run time, and output '%s' "
-                                     "declares no fixed size",
-                                     what, name, output);
   const char *hint =
       source ? arena_printf(&im->scratch, "give %s when lowering: --value %s=VALUE",
                             source == v ? "it" : "the input that it depends on",
@@ -333,7 +329,10 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
                                                                 value_cget(im->g, source)->name)))
              : "make it a constant, or run ONNX shape inference so that the output's shape is "
                "declared";
-  return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
+  return build_fail_hint(
+      &im->b, DIAG_INPUT_NOT_CONST, hint,
+      "%s (input '%s') is computed at run time, and output '%s' declares no fixed size", what, name,
+      output);
 }
 
 ValueId fail_first_not_known(Import *im, const char *const *what, uint32_t count) {

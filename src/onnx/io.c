@@ -8,7 +8,7 @@
 /* --- dimensions --- */
 
 bool onnx_dim_is_nameless(StrView dim_param) {
-  return !dim_param.size || name_among(dim_param, "?|*|-1|None|unk|unknown");
+  return !dim_param.size || text_among(dim_param, "?|*|-1|None|unk|unknown");
 }
 
 static DimName *find_dim(ImportState *s, NameId name) {

@@ -1,5 +1,6 @@
 /* What the documentation says of each operator beyond its row in translators.def. */
 #include "onnx/translate.h"
+#include "support/text.h"
 
 static const OnnxLimit limits[] = {
 #define ONNX_LIMIT(domain_, name_, code_, text_) {domain_, name_, DIAG_##code_, text_},
@@ -24,7 +25,7 @@ const OnnxLimit *onnx_limit(const OnnxOpRow *row) {
 
 const char *onnx_element_types(const OnnxOpRow *row) {
   for (size_t i = 0; i < COUNT_OF(element_types) && !*row->domain; i++)
-    if (name_among(sv_from(row->name), element_types[i].operators))
+    if (text_among(sv_from(row->name), element_types[i].operators))
       return element_types[i].types;
   return NULL;
 }

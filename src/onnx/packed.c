@@ -7,6 +7,7 @@
 #include "ir/transform.h"
 #include "onnx/express.h"
 #include "onnx/import_state.h"
+#include "support/text.h"
 
 typedef struct SmallType {
   int32_t onnx_dtype;
@@ -96,7 +97,7 @@ static const Taker takers[] = {
 static const Taker *find_taker(const Import *im, int32_t onnx_dtype) {
   bool strings = onnx_dtype == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
   for (size_t i = 0; i < COUNT_OF(takers); i++)
-    if (name_among(onnx_text(im->node->op_type), takers[i].ops))
+    if (text_among(onnx_text(im->node->op_type), takers[i].ops))
       return takers[i].types == (strings ? NUMBERS : STRINGS) ? NULL : &takers[i];
   return NULL;
 }

@@ -141,9 +141,6 @@ double attr_float(Import *im, const char *name, double otherwise);
 StrView attr_str(Import *im, const char *name, const char *otherwise);
 /* The position of a text attribute among names, "a|b|c"; any other text is refused. */
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names);
-/* The position of a text among such names; their number when it is not among them. */
-uint32_t name_index(StrView text, const char *names);
-bool name_among(StrView text, const char *names);
 /* An element type, as `otherwise` without the attribute or with one of 0; fails for one that the
  * runtime cannot hold. */
 DType attr_dtype(Import *im, const char *name, DType otherwise);

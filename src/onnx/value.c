@@ -12,12 +12,11 @@
 bool import_ok(const Import *im) { return im->b.status == STATUS_OK; }
 
 ValueId import_fail(Import *im, DiagCode code, const char *format, ...) {
-  char text[1024];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  build_vfail(&im->b, code, NULL, format, args);
   va_end(args);
-  return build_fail(&im->b, code, "%s", text);
+  return 0;
 }
 
 /* --- inputs --- */

@@ -20,9 +20,9 @@ double kernel_scalar(const Kernel *k, uint32_t i) {
 Status kernel_error(Kernel *k, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  const char *text = arena_vprintf(k->scratch, format, args);
+  Status status = diag_vreport(k->sink, DIAG_RUN_KERNEL, k->place, "", format, args);
   va_end(args);
-  return diag_report(k->sink, DIAG_RUN_KERNEL, k->place, "%s", text);
+  return status;
 }
 
 Status kernel_run(Kernel *k) {

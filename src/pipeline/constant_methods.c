@@ -263,12 +263,10 @@ static bool is_bare_text(StrView text) {
 }
 
 EtcStatus session_set_constant(Session *s, StrView value) {
-  const char *equals = memchr(value.data, '=', value.size);
-  if (!equals || equals == value.data || equals + 1 == value.data + value.size)
-    return session_missing(s, "--constant", "write --constant NAME=VALUE",
-                           equals == value.data ? "name" : "value", value);
-  Items list = {.s = s, .name = {value.data, (size_t)(equals - value.data)}};
-  StrView text = {equals + 1, value.size - list.name.size - 1};
+  static const PairForm form = {"--constant", "write --constant NAME=VALUE", "name", '=', "value"};
+  Items list = {.s = s};
+  StrView text;
+  TRY(session_pair(s, &form, value, &list.name, &text));
   EtcStatus status;
   ConstantItem item = {.kind = CONSTANT_TEXT, .text = text};
   if (sv_has_suffix(text, SV(".npy"))) {

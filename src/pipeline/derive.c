@@ -26,9 +26,10 @@ static Status refuse(const Deriver *x, const char *format, ...) ETC_PRINTF(2, 3)
 static Status refuse(const Deriver *x, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  const char *text = arena_vprintf(&x->s->arena, format, args);
+  Status status =
+      diag_vreport(&x->s->sink, DIAG_DERIVE, context_place(x->g->ctx), "", format, args);
   va_end(args);
-  return diag_report(&x->s->sink, DIAG_DERIVE, context_place(x->g->ctx), "%s", text);
+  return status;
 }
 
 static int find_input(const Deriver *x, Role role) {

@@ -201,11 +201,19 @@ Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
   return STATUS_OK;
 }
 
-Status manager_run_named(Manager *m, Graph *g, const char *const *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    TRY(manager_run_pass(m, g, pass_find(sv_from(names[i]))));
+/* annotate is the first pass that chooses; it and what follows may run on a copy again and again.
+ */
+static Status run_quantize(Manager *m, Graph *g, bool chosen) {
+  const PassRow *annotate = pass_find(SV("annotate"));
+  for (uint32_t i = 0; i < pass_table_size; i++)
+    if (pass_table[i].stage == STAGE_QUANTIZE && (&pass_table[i] >= annotate) == chosen)
+      TRY(manager_run_pass(m, g, &pass_table[i]));
   return STATUS_OK;
 }
+
+Status manager_prepare_quantize(Manager *m, Graph *g) { return run_quantize(m, g, false); }
+
+Status manager_quantize(Manager *m, Graph *g) { return run_quantize(m, g, true); }
 
 /* The passes that the user put right before `row`, or with NULL behind all of the stage. */
 static Status run_added(Manager *m, Graph *g, StageId stage, const PassRow *row,

@@ -72,8 +72,10 @@ bool manager_accepts(const PassRow *row, Level level);
 /* Runs one pass on g and sees to all that the options ask for. Errors: the pass's own; the level
  * does not fit; the verifier or the round trip finds a fault (our own). */
 Status manager_run_pass(Manager *m, Graph *g, const PassRow *row);
-/* Several passes of the table by their names, one after the other. */
-Status manager_run_named(Manager *m, Graph *g, const char *const *names, size_t count);
+/* The passes of stage quantize in two parts: those that change values before they are observed, and
+ * those that choose parameters and quantize. */
+Status manager_prepare_quantize(Manager *m, Graph *g);
+Status manager_quantize(Manager *m, Graph *g);
 /* The passes of the table that belong to the stage, and those that the user added to it. The graph
  * has the stage's level afterwards and is verified. */
 Status manager_run_stage(Manager *m, Graph *g, StageId stage, const AddedPasses *added);

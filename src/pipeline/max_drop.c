@@ -71,7 +71,6 @@ static bool *first_candidates(const Search *r, uint32_t kept) {
 
 /* Quantizes all but the first `kept` candidates, compares, and undoes it. */
 static Status try_kept(Search *r, uint32_t kept) {
-  static const char *const passes[] = {"annotate", "observe", "convert"};
   Session *s = r->s;
   Compare c;
   NodeId *nodes;
@@ -79,7 +78,7 @@ static Status try_kept(Search *r, uint32_t kept) {
   QuantOptions *q = &r->options->quantize;
   q->kept = r->list ? first_candidates(r, kept) : NULL;
   q->kept_count = r->plain->node_count;
-  TRY(manager_run_named(&r->s->manager, r->g, passes, COUNT_OF(passes)));
+  TRY(manager_quantize(&r->s->manager, r->g));
   find_pairs(r->plain, r->g, &r->arena, &c, &nodes);
   TRY(dataset_open(&set, r->g, options_samples(r->options), (DataShard){0, 1}, &s->sink));
   Status status = compare_run(&c, set, NULL, &s->sink);
@@ -197,12 +196,11 @@ static Status measure(Search *r) {
 /* Runs it with a copy of the method's graph as it is before nodes are quantized; the graph is what
  * it was then. */
 static Status with_plain(Session *s, Method *m, Status run(Search *r)) {
-  static const char *const before[] = {"spell_linear", "equalize"};
   Graph *g = m->graph;
   Search r = {.s = s, .method = m, .options = m->options, .g = g};
   m->options->quantize.kept = NULL;
   const Graph *original = graph_snapshot(g, &r.arena);
-  Status status = manager_run_named(&s->manager, g, before, COUNT_OF(before));
+  Status status = manager_prepare_quantize(&s->manager, g);
   r.plain = graph_snapshot(g, &r.arena);
   if (status == STATUS_OK)
     status = run(&r);

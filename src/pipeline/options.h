@@ -28,9 +28,7 @@ typedef enum OptionBit {
   GIVEN_MEMORY = 1 << 11,
   GIVEN_BUNDLE = 1 << 12,
   GIVEN_KERNELS = 1 << 13,
-  GIVEN_COMPARE = 1 << 14,
-  /* Of graphs, and name a file. */
-  GIVEN_PATHS = GIVEN_DATA | GIVEN_RANGES | GIVEN_QUANTIZE_CONFIG | GIVEN_COMPARE
+  GIVEN_COMPARE = 1 << 14
 } OptionBit;
 
 /* Options that name something, each with a mark that one of the methods had it. */

@@ -91,11 +91,9 @@ static void list_rows(const Measure *r, QuantizeErrors *out) {
 }
 
 static Status measure(Measure *r, const char *data, QuantizeErrors *out) {
-  static const char *const before[] = {"spell_linear", "equalize"};
-  static const char *const after[] = {"annotate", "observe", "convert"};
-  TRY(manager_run_named(&r->s->manager, r->g, before, COUNT_OF(before)));
+  TRY(manager_prepare_quantize(&r->s->manager, r->g));
   const Graph *plain = graph_snapshot(r->g, r->arena);
-  TRY(manager_run_named(&r->s->manager, r->g, after, COUNT_OF(after)));
+  TRY(manager_quantize(&r->s->manager, r->g));
   find_pairs(plain, r->g, r->arena, &r->compare, &r->nodes);
   TRY(compare(r, data, out));
   list_rows(r, out);

@@ -61,9 +61,9 @@ static Status refuse(const Loading *l, const char *format, ...) ETC_PRINTF(2, 3)
 static Status refuse(const Loading *l, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  char *text = arena_vprintf(l->r->arena, format, args);
+  Status status = diag_vreport(l->r->sink, DIAG_PLUGIN, diag_file(l->path), "", format, args);
   va_end(args);
-  return diag_report(l->r->sink, DIAG_PLUGIN, diag_file(l->path), "%s", text);
+  return status;
 }
 
 static Status refuse_twice(const Loading *l, const char *what, const char *name) {

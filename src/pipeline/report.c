@@ -23,7 +23,7 @@ static EtcStatus refuse_folder(Session *s, const char *path) {
 }
 
 EtcStatus session_set_report(Session *s, StrView value) {
-  const char *path = session_path(s, value);
+  const char *path = arena_strdup(&s->arena, value);
   if (file_is_folder(path))
     return refuse_folder(s, path);
   if (!is_page(path) && !sv_has_suffix(sv_from(path), SV(".json")))

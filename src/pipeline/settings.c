@@ -17,7 +17,7 @@ EtcStatus session_usage(Session *s, const char *option, const char *hint, const 
   Diag *d = diag_begin(&s->sink, s->setting.at.line ? DIAG_RECIPE : DIAG_USAGE, place);
   va_list args;
   va_start(args, format);
-  diag_message(d, "%s", arena_vprintf(&s->arena, format, args));
+  diag_vmessage(d, "", format, args);
   va_end(args);
   if (!hint && s->setting.at.line)
     hint = "'etc help lower' lists the options";
@@ -55,6 +55,17 @@ bool session_split(StrView value, char at, StrView *name, StrView *rest) {
   return name->size != 0;
 }
 
+EtcStatus session_pair(Session *s, const PairForm *form, StrView value, StrView *first,
+                       StrView *second) {
+  const char *missing = NULL;
+  *first = *second = SV("");
+  if (!session_split(value, form->at, first, second) && value.size && value.data[0] == form->at)
+    missing = form->first;
+  else if (second->size == 0)
+    missing = form->second;
+  return missing ? session_missing(s, form->option, form->hint, missing, value) : ETC_OK;
+}
+
 const char *session_path(Session *s, StrView path) {
   return session_path_in(s, s->setting.folder, path);
 }
@@ -67,35 +78,32 @@ static TextOption text_option(Session *s, StrView text) {
 
 /* What the names mean is known when the model is. */
 static EtcStatus set_state(Session *s, StrView value) {
-  const char *colon = memchr(value.data, ':', value.size);
-  if (!colon || colon == value.data || colon + 1 == value.data + value.size)
-    return session_missing(s, "--state",
-                           "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
-                           colon == value.data ? "input" : "output", value);
+  static const PairForm form = {"--state",
+                                "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
+                                "input", ':', "output"};
+  StrView input, output;
+  TRY(session_pair(s, &form, value, &input, &output));
   MethodOptions *o = settings_options(s);
   POOL_PUSH(o->states, o->state_count, o->state_capacity, text_option(s, value));
   return ETC_OK;
 }
 
 static EtcStatus set_value(Session *s, StrView value) {
-  const char *equals = memchr(value.data, '=', value.size);
-  if (!equals || equals == value.data || equals + 1 == value.data + value.size)
-    return session_missing(s, "--value", "write --value INPUT=NUMBER or --value INPUT=FILE.npy",
-                           equals == value.data ? "input" : "value", value);
-  StrView input = {value.data, (size_t)(equals - value.data) + 1};
-  StrView text = {equals + 1, value.size - input.size};
+  static const PairForm form = {"--value", "write --value INPUT=NUMBER or --value INPUT=FILE.npy",
+                                "input", '=', "value"};
+  StrView input, text;
+  TRY(session_pair(s, &form, value, &input, &text));
   if (!onnx_value_is_number(text))
-    value = sv_from(arena_printf(&s->arena, SV_FMT "%s", SV_ARG(input), session_path(s, text)));
+    value = sv_from(arena_printf(&s->arena, SV_FMT "=%s", SV_ARG(input), session_path(s, text)));
   MethodOptions *o = settings_options(s);
   POOL_PUSH(o->values, o->value_count, o->value_capacity, text_option(s, value));
   return ETC_OK;
 }
 
 static EtcStatus set_method(Session *s, StrView value) {
+  static const PairForm form = {"--method", "write --method NAME=MODEL.onnx", "name", '=', "model"};
   StrView name, path;
-  if (!session_split(value, '=', &name, &path) || path.size == 0)
-    return session_missing(s, "--method", "write --method NAME=MODEL.onnx",
-                           value.data[0] == '=' ? "name" : "model", value);
+  TRY(session_pair(s, &form, value, &name, &path));
   return session_add_source(s, keep(s, name), session_path(s, path));
 }
 
@@ -111,7 +119,7 @@ static EtcStatus number(Session *s, const char *option, StrView value, int64_t l
 
 static EtcStatus set_model(Session *s, StrView value) {
   const char *method = s->setting.layer->method;
-  return session_add_source(s, method ? method : "forward", session_path(s, value));
+  return session_add_source(s, method ? method : "forward", keep(s, value));
 }
 
 static EtcStatus set_threads(Session *s, StrView value) {
@@ -147,67 +155,85 @@ static EtcStatus set_kernels(Session *s, StrView value) {
 }
 
 static EtcStatus set_budget(Session *s, StrView value) {
-  return budget_read(s, session_path(s, value), &s->budget);
+  return budget_read(s, keep(s, value), &s->budget);
 }
-/* Text or JSON. */
-static EtcStatus check_form(Session *s, const char *option, StrView value) {
-  if (value.size == 0 || sv_eq(value, SV("json")) || sv_eq(value, SV("text")))
+/* The position of the value among words, "a|b|c". */
+static EtcStatus choose(Session *s, const char *option, StrView value, const char *words,
+                        uint32_t *index) {
+  if (text_among(value, words)) {
+    *index = text_index(value, words);
     return ETC_OK;
-  return session_usage(s, option, "there are text and json",
-                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
+  }
+  StrBuf list = {0};
+  text_append_words(&list, words, " and ");
+  EtcStatus status =
+      session_usage(s, option, arena_printf(&s->arena, "there are %s", strbuf_cstr(&list)),
+                    "%s does not take '" SV_FMT "'", option, SV_ARG(value));
+  strbuf_release(&list);
+  return status;
+}
+
+/* Text or JSON; text when nothing is said. */
+static EtcStatus choose_json(Session *s, const char *option, StrView value, bool *json) {
+  uint32_t index = 0;
+  EtcStatus status = value.size ? choose(s, option, value, "text|json", &index) : ETC_OK;
+  *json = index == 1;
+  return status;
 }
 static EtcStatus set_size(Session *s, StrView value) {
   s->size = true;
-  s->size_json = sv_eq(value, SV("json"));
-  return check_form(s, "--size", value);
+  return choose_json(s, "--size", value, &s->size_json);
 }
 static EtcStatus set_depfile_target(Session *s, StrView value) {
   s->depfile_target = keep(s, value);
   return ETC_OK;
 }
 static EtcStatus set_bundle(Session *s, StrView value) {
-  settings_options(s)->bundle = session_path(s, value);
+  settings_options(s)->bundle = keep(s, value);
   return ETC_OK;
 }
 static EtcStatus set_explain(Session *s, StrView value) {
-  s->explain_json = sv_eq(value, SV("json"));
-  s->explain_table = sv_eq(value, SV("table"));
-  s->sink.explain = !s->explain_json && !s->explain_table;
-  if (value.size == 0 || !s->sink.explain || sv_eq(value, SV("text")))
-    return ETC_OK;
-  return session_usage(s, "--explain", "there are text, table and json",
-                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
+  uint32_t form = 0;
+  EtcStatus status = value.size ? choose(s, "--explain", value, "text|table|json", &form) : ETC_OK;
+  s->sink.explain = form == 0;
+  s->explain_table = form == 1;
+  s->explain_json = form == 2;
+  return status;
 }
 static EtcStatus set_time_passes(Session *s, StrView value) {
   s->time_passes = true;
-  s->time_json = sv_eq(value, SV("json"));
-  return check_form(s, "--time-passes", value);
+  return choose_json(s, "--time-passes", value, &s->time_json);
 }
 static EtcStatus set_diagnostics(Session *s, StrView value) {
-  s->sink.format = sv_eq(value, SV("json")) ? DIAG_JSON : DIAG_TEXT;
-  if (s->sink.format == DIAG_JSON || sv_eq(value, SV("text")))
-    return ETC_OK;
-  return session_usage(s, "--diagnostics", "there are text and json",
-                       "there is no form of messages '" SV_FMT "'", SV_ARG(value));
+  bool json;
+  EtcStatus status = choose_json(s, "--diagnostics", value, &json);
+  s->sink.format = json ? DIAG_JSON : DIAG_TEXT;
+  return status;
 }
 /* "auto" is for the command to decide, which knows the terminal. */
 static EtcStatus set_color(Session *s, StrView value) {
-  if (sv_eq(value, SV("auto")))
-    return ETC_OK;
-  s->sink.color = sv_eq(value, SV("always"));
-  if (s->sink.color || sv_eq(value, SV("never")))
-    return ETC_OK;
-  return session_usage(s, "--color", "there are auto, always and never",
-                       "--color does not take '" SV_FMT "'", SV_ARG(value));
+  uint32_t when = 0;
+  EtcStatus status = choose(s, "--color", value, "auto|always|never", &when);
+  if (when)
+    s->sink.color = when == 1;
+  return status;
 }
 
 static EtcStatus set_plugin(Session *s, StrView value) {
-  return session_status(registry_load(&s->registry, session_path(s, value)));
+  return session_status(registry_load(&s->registry, keep(s, value)));
 }
 
 /* What an option belongs to: the program, its methods, or the graphs of the methods, which bring it
  * along when they are written as text and read back. */
-typedef enum SettingScope { OF_PROGRAM, OF_METHOD, OF_GRAPHS } SettingScope;
+typedef enum SettingScope { OF_PROGRAM, OF_METHOD, OF_GRAPHS, OF_SOURCE } SettingScope;
+
+/* What stands behind the name. */
+typedef enum SettingValue {
+  OPTIONAL, /* text, or nothing */
+  TEXT,
+  PATH, /* read as s->setting.folder knows it; the setter gets it as the present folder does */
+  PATH_OR_RANDOM
+} SettingValue;
 
 /* What it is to the cache (cache.h). */
 typedef enum CacheRole {
@@ -219,7 +245,7 @@ typedef enum CacheRole {
 typedef struct Setting {
   const char *name;
   EtcStatus (*set)(Session *s, StrView value); /* NULL: flag or path says what it sets */
-  bool value;                                  /* needs one */
+  SettingValue value;
   SettingScope scope;
   uint32_t bit; /* OptionBit; 0: repeated, or of the program */
   CacheRole cache;
@@ -229,69 +255,70 @@ typedef struct Setting {
 #define IN_SESSION(field) offsetof(Session, field)
 
 static const Setting settings[] = {
-    {"method", set_method, true, .cache = NOT_IN_KEY},
-    {"dim", session_set_dim, true, OF_METHOD, 0},
-    {"bound", session_set_bound, true, OF_METHOD, 0},
-    {"state", set_state, true, OF_METHOD, 0},
-    {"bundle", set_bundle, true, OF_METHOD, GIVEN_BUNDLE, .cache = BESIDES},
-    {"share-state", session_set_share_state, true},
-    {"value", set_value, true, OF_METHOD, 0},
-    {"lowered", session_set_lowered, true},
-    {"constant", session_set_constant, true},
-    {"derive", session_set_derive, true, OF_METHOD, GIVEN_DERIVE},
-    {"pass", session_set_pass, true, OF_GRAPHS, 0},
-    {"plan", session_set_plan, true, OF_GRAPHS, GIVEN_PLAN},
-    {"fold-limit", session_set_fold_limit, true, OF_GRAPHS, GIVEN_FOLD_LIMIT},
-    {"memory", session_set_memory, true, OF_GRAPHS, GIVEN_MEMORY},
-    {"max-arena", session_set_max_arena, true, OF_GRAPHS, GIVEN_MAX_ARENA},
-    {"kernels", set_kernels, true, OF_GRAPHS, GIVEN_KERNELS},
-    {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
-    {"explain", set_explain, false, .cache = BESIDES},
-    {"artifacts", .path = IN_SESSION(artifacts), .value = true, .cache = BESIDES},
-    {"map", .path = IN_SESSION(map), .value = true,
+    {"method", set_method, TEXT, .cache = NOT_IN_KEY},
+    {"dim", session_set_dim, TEXT, OF_METHOD, 0},
+    {"bound", session_set_bound, TEXT, OF_METHOD, 0},
+    {"state", set_state, TEXT, OF_METHOD, 0},
+    {"bundle", set_bundle, PATH, OF_METHOD, GIVEN_BUNDLE, .cache = BESIDES},
+    {"share-state", session_set_share_state, TEXT},
+    {"value", set_value, TEXT, OF_METHOD, 0},
+    {"lowered", session_set_lowered, TEXT},
+    {"constant", session_set_constant, TEXT},
+    {"derive", session_set_derive, TEXT, OF_METHOD, GIVEN_DERIVE},
+    {"pass", session_set_pass, TEXT, OF_GRAPHS, 0},
+    {"plan", session_set_plan, TEXT, OF_GRAPHS, GIVEN_PLAN},
+    {"fold-limit", session_set_fold_limit, TEXT, OF_GRAPHS, GIVEN_FOLD_LIMIT},
+    {"memory", session_set_memory, TEXT, OF_GRAPHS, GIVEN_MEMORY},
+    {"max-arena", session_set_max_arena, TEXT, OF_GRAPHS, GIVEN_MAX_ARENA},
+    {"kernels", set_kernels, TEXT, OF_GRAPHS, GIVEN_KERNELS},
+    {"backend", session_set_backend, TEXT, OF_GRAPHS, GIVEN_BACKENDS},
+    {"explain", set_explain, OPTIONAL, .cache = BESIDES},
+    {"artifacts", .path = IN_SESSION(artifacts), .value = PATH, .cache = BESIDES},
+    {"map", .path = IN_SESSION(map), .value = PATH,
      .cache = NOT_IN_KEY}, /* whether there is one is, see cache.c */
-    {"budget", set_budget, true, .cache = NOT_IN_KEY},
-    {"size", set_size, false, .cache = BESIDES},
-    {"depfile", .path = IN_SESSION(depfile), .value = true, .cache = NOT_IN_KEY},
-    {"depfile-target", set_depfile_target, true, .cache = NOT_IN_KEY},
-    {"output", .path = IN_SESSION(output), .value = true, .cache = NOT_IN_KEY},
+    {"budget", set_budget, PATH, .cache = NOT_IN_KEY},
+    {"size", set_size, OPTIONAL, .cache = BESIDES},
+    {"depfile", .path = IN_SESSION(depfile), .value = PATH, .cache = NOT_IN_KEY},
+    {"depfile-target", set_depfile_target, TEXT, .cache = NOT_IN_KEY},
+    {"output", .path = IN_SESSION(output), .value = PATH, .cache = NOT_IN_KEY},
     {"werror", .flag = IN_SESSION(sink.werror)},
     {"allow-linked-data", .flag = IN_SESSION(ctx.linked_data)},
     {"write-depfile", .flag = IN_SESSION(default_depfile), .cache = NOT_IN_KEY},
     {"fsync", .flag = IN_SESSION(sync), .cache = NOT_IN_KEY},
-    {"threads", set_threads, true, .cache = NOT_IN_KEY},
-    {"print-before", session_set_print_before, true, .cache = BESIDES},
-    {"print-after", session_set_print_after, true, .cache = BESIDES},
+    {"threads", set_threads, TEXT, .cache = NOT_IN_KEY},
+    {"print-before", session_set_print_before, TEXT, .cache = BESIDES},
+    {"print-after", session_set_print_after, TEXT, .cache = BESIDES},
     {"print-changed", .flag = IN_SESSION(manager.options.print_changed), .cache = BESIDES},
     {"full-constants", .flag = IN_SESSION(manager.options.full_constants)},
-    {"stop-after", session_set_stop_after, true},
-    {"skip-pass", session_set_skip_pass, true},
-    {"bisect-limit", set_bisect_limit, true, .cache = BESIDES},
-    {"time-passes", set_time_passes, false, .cache = BESIDES},
+    {"stop-after", session_set_stop_after, TEXT},
+    {"skip-pass", session_set_skip_pass, TEXT},
+    {"bisect-limit", set_bisect_limit, TEXT, .cache = BESIDES},
+    {"time-passes", set_time_passes, OPTIONAL, .cache = BESIDES},
     {"roundtrip", .flag = IN_SESSION(manager.options.roundtrip)},
     {"verify-each", .flag = IN_SESSION(manager.options.verify_each)},
     {"no-verify", .flag = IN_SESSION(manager.options.verify_never)},
-    {"diagnostics", set_diagnostics, true, .cache = NOT_IN_KEY},
-    {"color", set_color, true, .cache = NOT_IN_KEY},
+    {"diagnostics", set_diagnostics, TEXT, .cache = NOT_IN_KEY},
+    {"color", set_color, TEXT, .cache = NOT_IN_KEY},
     {"verbose", .flag = IN_SESSION(sink.verbose), .cache = NOT_IN_KEY},
     {"quiet", .flag = IN_SESSION(sink.quiet), .cache = NOT_IN_KEY},
-    {"quantize", session_set_quantize, true, OF_GRAPHS, GIVEN_SCHEME},
-    {"calibrate", session_set_calibrate, true, OF_GRAPHS, GIVEN_DATA, .cache = NOT_IN_KEY},
-    {"calibrate-method", session_set_calibrate_method, true, OF_GRAPHS, GIVEN_RANGE_METHOD},
-    {"quantize-config", session_set_quantize_config, true, OF_GRAPHS, GIVEN_QUANTIZE_CONFIG,
+    {"quantize", session_set_quantize, TEXT, OF_GRAPHS, GIVEN_SCHEME},
+    {"calibrate", session_set_calibrate, PATH_OR_RANDOM, OF_GRAPHS, GIVEN_DATA,
      .cache = NOT_IN_KEY},
-    {"ranges", session_set_ranges, true, OF_GRAPHS, GIVEN_RANGES, .cache = NOT_IN_KEY},
-    {"compare", session_set_compare, true, OF_GRAPHS, GIVEN_COMPARE, .cache = NOT_IN_KEY},
-    {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
-    {"plugin", set_plugin, true, .cache = NOT_IN_KEY},
-    {"recipe", .path = IN_SESSION(recipe), .value = true, .cache = NOT_IN_KEY},
-    {"external-weights", .path = IN_SESSION(external), .value = true, .cache = NOT_IN_KEY},
-    {"data", .path = IN_SESSION(external_data), .value = true},
-    {"cache", .path = IN_SESSION(cache.folder), .value = true, .cache = NOT_IN_KEY},
-    {"report", session_set_report, true, .cache = BESIDES},
+    {"calibrate-method", session_set_calibrate_method, TEXT, OF_GRAPHS, GIVEN_RANGE_METHOD},
+    {"quantize-config", session_set_quantize_config, PATH, OF_GRAPHS, GIVEN_QUANTIZE_CONFIG,
+     .cache = NOT_IN_KEY},
+    {"ranges", session_set_ranges, PATH, OF_GRAPHS, GIVEN_RANGES, .cache = NOT_IN_KEY},
+    {"compare", session_set_compare, PATH, OF_GRAPHS, GIVEN_COMPARE, .cache = NOT_IN_KEY},
+    {"max-drop", session_set_max_drop, TEXT, OF_GRAPHS, GIVEN_MAX_DROP},
+    {"plugin", set_plugin, PATH, .cache = NOT_IN_KEY},
+    {"recipe", .path = IN_SESSION(recipe), .value = PATH, .cache = NOT_IN_KEY},
+    {"external-weights", .path = IN_SESSION(external), .value = PATH, .cache = NOT_IN_KEY},
+    {"data", .path = IN_SESSION(external_data), .value = PATH},
+    {"cache", .path = IN_SESSION(cache.folder), .value = PATH, .cache = NOT_IN_KEY},
+    {"report", session_set_report, PATH, .cache = BESIDES},
 };
 /* What only recipes say: the command has an argument for it. */
-static const Setting model_setting = {"model", set_model, true, OF_PROGRAM, 0, .cache = NOT_IN_KEY};
+static const Setting model_setting = {"model", set_model, PATH, OF_SOURCE, 0, .cache = NOT_IN_KEY};
 
 /* --- keys of recipes: the options of 'etc lower' --- */
 
@@ -347,32 +374,27 @@ static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off
   return ETC_OK;
 }
 
-static bool takes_path(const Setting *setting) {
-  return (setting->bit & GIVEN_PATHS) || (!setting->set && !setting->flag) ||
-         setting->set == set_bundle || setting->set == set_plugin ||
-         setting->set == session_set_report;
+static bool is_path(const Setting *setting, StrView value) {
+  return setting->value == PATH ||
+         (setting->value == PATH_OR_RANDOM && !sv_eq(value, SV("random")));
 }
 
 /* Keeps the option as it was given, unless it is in a list of its own. */
 static void say(Session *s, const Setting *setting, StrView value) {
-  if (takes_path(setting))
-    value = sv_from(session_path(s, value));
-  if (!setting->value && !value.size)
+  if (!value.size)
     value = SV("true");
   SaidOption said = {sv_from(arena_printf(&s->arena, "%s=" SV_FMT, setting->name, SV_ARG(value))),
                      setting->bit, setting->scope == OF_GRAPHS};
   MethodOptions *o = settings_options(s);
   if (setting->scope == OF_GRAPHS || (setting->scope == OF_METHOD && setting->bit))
     POOL_PUSH(o->said, o->said_count, o->said_capacity, said);
-  else if (setting->scope == OF_PROGRAM && setting->set != set_model &&
-           setting->set != set_method && s->setting.at.line)
+  else if (setting->scope == OF_PROGRAM && setting->set != set_method && s->setting.at.line)
     POOL_PUSH(s->said, s->said_count, s->said_capacity, said);
 }
 
 /* Whether a place that wins over this one has set the option of the program. */
 static bool is_overruled(Session *s, const Setting *setting) {
-  if (setting->scope != OF_PROGRAM || setting == &model_setting ||
-      is_repeated(sv_from(setting->name)))
+  if (setting->scope != OF_PROGRAM || is_repeated(sv_from(setting->name)))
     return false;
   size_t row = (size_t)(setting - settings);
   int priority = s->setting.layer->priority + 1;
@@ -390,7 +412,8 @@ static void tell_cache(Session *s, const Setting *setting, StrView value) {
     s->cache.extra_output = setting->name;
   if (setting->cache == NOT_IN_KEY)
     value = SV("");
-  if (setting->cache == IN_KEY || (setting->cache == NOT_IN_KEY && setting->scope != OF_PROGRAM))
+  if (setting->cache == IN_KEY || (setting->cache == NOT_IN_KEY &&
+                                   (setting->scope == OF_METHOD || setting->scope == OF_GRAPHS)))
     strbuf_printf(&s->cache.options, "%d %s%c%s%c" SV_FMT "%c", layer->priority,
                   layer->method ? layer->method : "", 0, setting->name, 0, SV_ARG(value), 0);
 }
@@ -401,7 +424,7 @@ static EtcStatus set(Session *s, const Setting *setting, StrView value) {
   if (setting->flag)
     *(bool *)((char *)s + setting->flag) = true;
   else
-    *(const char **)((char *)s + setting->path) = session_path(s, value);
+    *(const char **)((char *)s + setting->path) = keep(s, value);
   return ETC_OK;
 }
 
@@ -412,16 +435,18 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   if (setting->value && value.size == 0)
     return session_usage(s, option, NULL, "%s%s needs a value", s->setting.at.line ? "" : "--",
                          setting->name);
-  if (setting->scope == OF_PROGRAM && setting != &model_setting && s->setting.layer->method)
+  if (setting->scope == OF_PROGRAM && s->setting.layer->method)
     return session_usage(s, option, "say it outside of the methods", "%s is of the whole program",
                          setting->name);
   if (is_overruled(s, setting))
     return ETC_OK;
+  if (is_path(setting, value))
+    value = sv_from(session_path(s, value));
   tell_cache(s, setting, value);
   EtcStatus status = set(s, setting, value);
   if (status != ETC_OK)
     return status;
-  if (setting->scope != OF_PROGRAM)
+  if (setting->bit)
     settings_options(s)->given |= setting->bit;
   say(s, setting, value);
   return ETC_OK;

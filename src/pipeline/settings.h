@@ -77,5 +77,13 @@ const char *session_path(Session *s, StrView path);
 const char *session_did_you_mean(Session *s, const char *nearest);
 /* NAME, at, REST; false without a name or `at`. */
 bool session_split(StrView value, char at, StrView *name, StrView *rest);
+/* The value of an option with two parts, neither of them empty: "--state INPUT:OUTPUT". */
+typedef struct PairForm {
+  const char *option, *hint, *first;
+  char at;
+  const char *second;
+} PairForm;
+EtcStatus session_pair(Session *s, const PairForm *form, StrView value, StrView *first,
+                       StrView *second);
 
 #endif

@@ -47,17 +47,17 @@ EtcStatus session_set_quantize(Session *s, StrView value) {
 EtcStatus session_set_calibrate(Session *s, StrView value) {
   QuantOptions *q = &settings_options(s)->quantize;
   q->made_up = sv_eq(value, SV("random"));
-  q->data = q->made_up ? NULL : session_path(s, value);
+  q->data = q->made_up ? NULL : arena_strdup(&s->arena, value);
   return ETC_OK;
 }
 
 EtcStatus session_set_compare(Session *s, StrView value) {
-  settings_options(s)->compare = session_path(s, value);
+  settings_options(s)->compare = arena_strdup(&s->arena, value);
   return ETC_OK;
 }
 
 EtcStatus session_set_ranges(Session *s, StrView value) {
-  settings_options(s)->quantize.ranges = session_path(s, value);
+  settings_options(s)->quantize.ranges = arena_strdup(&s->arena, value);
   return ETC_OK;
 }
 
@@ -82,7 +82,7 @@ EtcStatus session_set_calibrate_method(Session *s, StrView value) {
 }
 
 EtcStatus session_set_quantize_config(Session *s, StrView value) {
-  return quantize_config_read(s, session_path(s, value), &settings_options(s)->quantize);
+  return quantize_config_read(s, arena_strdup(&s->arena, value), &settings_options(s)->quantize);
 }
 
 /* Samples to compare on, and what wants them. */
@@ -198,14 +198,11 @@ Status session_begin_quantize(Session *s, const Method *m) {
 
 Status session_prepare_ranges(Session *s) {
   static const QuantOptions options = {.scheme = QUANT_INT8};
-  static const char *const passes[] = {"spell_linear", "equalize"};
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < s->program.method_count && status == STATUS_OK; i++) {
     session_enter(s, &s->program.methods[i]);
     s->manager.options.pass.quantize = &options;
-    for (size_t k = 0; k < COUNT_OF(passes) && status == STATUS_OK; k++)
-      status =
-          manager_run_pass(&s->manager, s->program.methods[i].graph, pass_find(sv_from(passes[k])));
+    status = manager_prepare_quantize(&s->manager, s->program.methods[i].graph);
   }
   return status;
 }

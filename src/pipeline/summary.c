@@ -273,7 +273,8 @@ static void print_besides(const Session *s, StrBuf *out) {
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   append_written(s, output, out);
-  if (s->cache.folder && strcmp(cache_says(s), "miss") != 0)
+  bool missed = !s->cache.hit && session_cache_path(s);
+  if (s->cache.folder && !missed)
     strbuf_printf(out, ", cache: %s", cache_says(s));
   strbuf_append(out, SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);

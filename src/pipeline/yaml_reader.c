@@ -26,12 +26,11 @@ DiagPlace yaml_place(const YamlReader *r) {
 }
 
 EtcStatus yaml_wrong(YamlReader *r, const char *hint, const char *format, ...) {
+  Diag *d = diag_begin(&r->s->sink, r->code, yaml_place(r));
   va_list args;
   va_start(args, format);
-  char *text = arena_vprintf(&r->s->arena, format, args);
+  diag_vmessage(d, "", format, args);
   va_end(args);
-  Diag *d = diag_begin(&r->s->sink, r->code, yaml_place(r));
-  diag_message(d, "%s", text);
   if (hint)
     diag_hint(d, "%s", hint);
   return session_status(diag_end(d));

@@ -125,17 +125,16 @@ enum { MAX_FAULTS = 16 }; /* that are told */
 
 static void misfit(Check *c, const char *format, ...) ETC_PRINTF(2, 3);
 static void misfit(Check *c, const char *format, ...) {
-  va_list args;
-  StrBuf text = {0};
   if (c->faults++ >= MAX_FAULTS)
     return;
+  StrBuf before = {0};
+  strbuf_printf(&before, "method '" SV_FMT "', test set %u: ", SV_ARG(c->suite->method), c->set);
+  va_list args;
   va_start(args, format);
-  strbuf_vprintf(&text, format, args);
+  (void)!diag_vreport(c->b->sink, DIAG_BUNDLE, diag_file(c->b->file.path), strbuf_cstr(&before),
+                      format, args);
   va_end(args);
-  (void)!diag_report(c->b->sink, DIAG_BUNDLE, diag_file(c->b->file.path),
-                     "method '" SV_FMT "', test set %u: %s", SV_ARG(c->suite->method), c->set,
-                     strbuf_cstr(&text));
-  strbuf_release(&text);
+  strbuf_release(&before);
 }
 
 static bool right_kind(const BundledValue *v, const PteValue *of) {

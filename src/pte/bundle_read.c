@@ -14,15 +14,17 @@ typedef struct BundleReader {
 
 static Status bundle_error(const BundleReader *r, const char *format, ...) ETC_PRINTF(2, 3);
 static Status bundle_error(const BundleReader *r, const char *format, ...) {
+  const char *before =
+      !r->method.data
+          ? ""
+          : arena_printf(&r->b->arena, "method '" SV_FMT "', test set %u: ", SV_ARG(r->method),
+                         r->set);
   va_list args;
   va_start(args, format);
-  const char *text = arena_vprintf(&r->b->arena, format, args);
+  Status status =
+      diag_vreport(r->b->sink, DIAG_BUNDLE, diag_file(r->b->file.path), before, format, args);
   va_end(args);
-  DiagPlace place = diag_file(r->b->file.path);
-  return r->method.data
-             ? diag_report(r->b->sink, DIAG_BUNDLE, place, "method '" SV_FMT "', test set %u: %s",
-                           SV_ARG(r->method), r->set, text)
-             : diag_report(r->b->sink, DIAG_BUNDLE, place, "%s", text);
+  return status;
 }
 
 bool bundle_is(const uint8_t *data, uint64_t size) {

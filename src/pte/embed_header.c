@@ -115,11 +115,13 @@ static void write_memory(HeaderWriter *w, const PteProgram *p) {
 
 /* --- methods --- */
 
-static void write_list(HeaderWriter *w, const char *macro, const PteTensor *t, const char *what) {
-  strbuf_printf(&w->text, "#define %s_%s_%s {", w->prefix, macro, what);
+static void write_lists(HeaderWriter *w, const char *macro, const PteTensor *t) {
+  strbuf_printf(&w->text, "#define %s_%s_SIZES {", w->prefix, macro);
   for (uint32_t i = 0; i < t->rank; i++)
-    strbuf_printf(&w->text, "%s%d", i ? ", " : "",
-                  strcmp(what, "SIZES") == 0 ? (int)t->sizes[i] : (int)t->dim_order[i]);
+    strbuf_printf(&w->text, "%s%d", i ? ", " : "", (int)t->sizes[i]);
+  strbuf_printf(&w->text, "}\n#define %s_%s_DIM_ORDER {", w->prefix, macro);
+  for (uint32_t i = 0; i < t->rank; i++)
+    strbuf_printf(&w->text, "%s%d", i ? ", " : "", (int)t->dim_order[i]);
   strbuf_append(&w->text, SV("}\n"));
 }
 
@@ -146,10 +148,8 @@ static void write_tensor(HeaderWriter *w, const char *macro, const PteTensor *t)
                 (unsigned long long)t->bytes);
   strbuf_printf(&w->text, "#define %s_%s_TYPE %u\n", w->prefix, macro, t->dtype);
   strbuf_printf(&w->text, "#define %s_%s_RANK %u\n", w->prefix, macro, t->rank);
-  if (t->rank) {
-    write_list(w, macro, t, "SIZES");
-    write_list(w, macro, t, "DIM_ORDER");
-  }
+  if (t->rank)
+    write_lists(w, macro, t);
 }
 
 /* What a method without instructions returns, where C has a literal for it. */

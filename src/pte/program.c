@@ -9,13 +9,12 @@
 enum { MAX_LIST_USES = 1 << 28 };
 
 void decode_error(Decoder *d, DiagCode code, const char *format, ...) {
+  const char *before =
+      d->method.data ? arena_printf(&d->p->arena, "method '" SV_FMT "': ", SV_ARG(d->method)) : "";
   va_list args;
   va_start(args, format);
-  char *text = arena_vprintf(&d->p->arena, format, args);
+  Status status = diag_vreport(d->p->sink, code, pte_place(d->p), before, format, args);
   va_end(args);
-  const char *colon = d->method.data ? "method '" : "";
-  Status status = diag_report(d->p->sink, code, pte_place(d->p), "%s" SV_FMT "%s%s", colon,
-                              SV_ARG(d->method), d->method.data ? "': " : "", text);
   if (d->status == STATUS_OK)
     d->status = status;
 }

@@ -19,9 +19,9 @@ static Status ptd_error(const PtdReader *r, const char *format, ...) ETC_PRINTF(
 static Status ptd_error(const PtdReader *r, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  const char *text = arena_vprintf(&r->p->arena, format, args);
+  Status status = diag_vreport(r->sink, DIAG_PTD, diag_file(r->p->file.path), "", format, args);
   va_end(args);
-  return diag_report(r->sink, DIAG_PTD, diag_file(r->p->file.path), "%s", text);
+  return status;
 }
 
 static bool ptd_is(const uint8_t *data, uint64_t size) {

@@ -7,12 +7,13 @@
 #include "pte/read_internal.h"
 
 Status read_error(const MethodReader *r, DiagCode code, const char *format, ...) {
+  const char *before = arena_printf(
+      r->scratch, "method '" SV_FMT "', instruction %u: ", SV_ARG(r->m->name), r->instruction);
   va_list args;
   va_start(args, format);
-  char *text = arena_vprintf(r->scratch, format, args);
+  Status status = diag_vreport(r->p->sink, code, pte_place(r->p), before, format, args);
   va_end(args);
-  return diag_report(r->p->sink, code, pte_place(r->p), "method '" SV_FMT "', instruction %u: %s",
-                     SV_ARG(r->m->name), r->instruction, text);
+  return status;
 }
 
 /* --- what cannot be read, all of it at once --- */

@@ -24,24 +24,12 @@ enum {
   HEADER_MAX = 1 << 16 /* of an .npy */
 };
 
-/* label: the array it is about; NULL: the archive. */
-static Status report(DiagSink *sink, DiagCode code, const char *path, const char *label,
-                     const char *format, va_list args) {
-  StrBuf text = {0};
-  if (label)
-    strbuf_printf(&text, "array '%s' ", label);
-  strbuf_vprintf(&text, format, args);
-  Status status = diag_report(sink, code, diag_file(path), "%s", strbuf_cstr(&text));
-  strbuf_release(&text);
-  return status;
-}
-
 static Status archive_error(DiagSink *sink, const char *path, const char *format, ...)
     ETC_PRINTF(3, 4);
 static Status archive_error(DiagSink *sink, const char *path, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  Status status = report(sink, DIAG_DATA_ARCHIVE, path, NULL, format, args);
+  Status status = diag_vreport(sink, DIAG_DATA_ARCHIVE, diag_file(path), "", format, args);
   va_end(args);
   return status;
 }
@@ -404,10 +392,14 @@ Status archive_stream_skip(ArchiveStream *stream, uint64_t size) {
 
 static Status head_error(const ArchiveStream *s, const char *format, ...) ETC_PRINTF(2, 3);
 static Status head_error(const ArchiveStream *s, const char *format, ...) {
+  DiagPlace place = diag_file(s->archive->file.path);
+  StrBuf before = {0};
+  strbuf_printf(&before, "array '%s' ", s->label);
   va_list args;
   va_start(args, format);
-  Status status = report(s->sink, DIAG_NPY_FORMAT, s->archive->file.path, s->label, format, args);
+  Status status = diag_vreport(s->sink, DIAG_NPY_FORMAT, place, strbuf_cstr(&before), format, args);
   va_end(args);
+  strbuf_release(&before);
   return status;
 }
 

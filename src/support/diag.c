@@ -143,12 +143,18 @@ Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place) {
   return d;
 }
 
-void diag_message(Diag *d, const char *format, ...) {
+void diag_vmessage(Diag *d, const char *before, const char *format, va_list args) {
   if (!d->shown)
     return;
+  d->message = arena_vprintf(&d->sink->arena, format, args);
+  if (before[0])
+    d->message = arena_printf(&d->sink->arena, "%s%s", before, d->message);
+}
+
+void diag_message(Diag *d, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  d->message = arena_vprintf(&d->sink->arena, format, args);
+  diag_vmessage(d, "", format, args);
   va_end(args);
 }
 
@@ -368,15 +374,19 @@ Status diag_end(Diag *d) {
   return status;
 }
 
-Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...) {
+Status diag_vreport(DiagSink *sink, DiagCode code, DiagPlace place, const char *before,
+                    const char *format, va_list args) {
   Diag *d = diag_begin(sink, code, place);
-  if (d->shown) {
-    va_list args;
-    va_start(args, format);
-    d->message = arena_vprintf(&sink->arena, format, args);
-    va_end(args);
-  }
+  diag_vmessage(d, before, format, args);
   return diag_end(d);
+}
+
+Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  Status status = diag_vreport(sink, code, place, "", format, args);
+  va_end(args);
+  return status;
 }
 
 static void keep_text(void *user, const char *text, size_t size) {

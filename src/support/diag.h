@@ -116,6 +116,11 @@ void diag_hint_names(Diag *d, StrView name, const char *const *names, size_t cou
 Status diag_end(Diag *d);
 Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...)
     ETC_PRINTF(4, 5);
+/* The same for functions that have their own `...`: the message is `before` as it stands, then the
+ * formatted text. */
+void diag_vmessage(Diag *d, const char *before, const char *format, va_list args) ETC_PRINTF(3, 0);
+Status diag_vreport(DiagSink *sink, DiagCode code, DiagPlace place, const char *before,
+                    const char *format, va_list args) ETC_PRINTF(5, 0);
 /* An error of up to 100 plain characters, in the format of the sink. */
 void diag_report_without_memory(const DiagSink *sink, DiagCode code, const char *message);
 /* From now on diagnostics are counted and kept; let_go writes those that drop did not throw away,

@@ -201,3 +201,31 @@ StrView text_fill(Arena *arena, StrView pattern, StrView star) {
   return sv_from(
       arena_printf(arena, SV_FMT SV_FMT SV_FMT, SV_ARG(head), SV_ARG(star), SV_ARG(tail)));
 }
+
+/* --- words in one text, "a|b|c" --- */
+
+StrView text_next_word(const char **words) {
+  size_t size = strcspn(*words, "|");
+  StrView word = {*words, size};
+  *words += size + ((*words)[size] != '\0');
+  return word;
+}
+
+uint32_t text_index(StrView text, const char *words) {
+  uint32_t i = 0;
+  while (*words && !sv_eq(text, text_next_word(&words)))
+    i++;
+  return i;
+}
+
+bool text_among(StrView text, const char *words) {
+  return text_index(text, words) < text_index(SV("|"), words);
+}
+
+void text_append_words(StrBuf *text, const char *words, const char *last) {
+  for (uint32_t i = 0; *words; i++) {
+    StrView word = text_next_word(&words);
+    strbuf_append(text, !i ? SV("") : *words ? SV(", ") : sv_from(last));
+    strbuf_append(text, word);
+  }
+}

@@ -3,6 +3,7 @@
 #define ETC_SUPPORT_TEXT_H
 
 #include "support/arena.h"
+#include "support/strbuf.h"
 
 /* In ASCII, whatever the locale. */
 static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -37,5 +38,13 @@ bool text_parse_bytes(StrView text, uint64_t *out);
 bool text_match(StrView pattern, StrView text, StrView *star);
 /* The pattern with star in place of its first '*', in arena; the pattern itself without one. */
 StrView text_fill(Arena *arena, StrView pattern, StrView star);
+
+/* Takes the first of words, "a|b|c", off. */
+StrView text_next_word(const char **words);
+/* The position of a text among words, "a|b|c"; their number when it is not among them. */
+uint32_t text_index(StrView text, const char *words);
+bool text_among(StrView text, const char *words);
+/* "a, b or c", with `last` before the last one. */
+void text_append_words(StrBuf *text, const char *words, const char *last);
 
 #endif

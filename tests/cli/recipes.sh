@@ -79,6 +79,7 @@ plan: greedy
 methods:
   one: {model: add.onnx, bundle: x.npz, bound: {n: 7}, value: {y: 1}}
   two: {model: relu.onnx, quantize: int8, calibrate: x.npz}
+  three: {model: relu.onnx, quantize: int4-weight-only, calibrate: random}
 include: more.yaml
 END
 printf 'output: other.pte\nthreads: 2\nmap: map.json\n' >sub/more.yaml

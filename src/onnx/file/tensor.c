@@ -92,13 +92,10 @@ typedef struct ViewJob {
 } ViewJob;
 
 Status tensor_fault(const TensorPlace *at, DiagCode code, const char *format, ...) {
-  StrBuf text = {0};
   va_list args;
   va_start(args, format);
-  strbuf_vprintf(&text, format, args);
+  Status status = diag_vreport(at->sink, code, at->place, at->what, format, args);
   va_end(args);
-  Status status = diag_report(at->sink, code, at->place, "%s%s", at->what, strbuf_cstr(&text));
-  strbuf_release(&text);
   return status;
 }
 

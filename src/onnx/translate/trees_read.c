@@ -4,6 +4,7 @@
 
 #include "onnx/translate/trees.h"
 #include "support/number.h"
+#include "support/text.h"
 
 enum { NODES_MAX = 1 << 24 };
 
@@ -66,7 +67,7 @@ static const double *as_many(Import *im, Doubles values, const char *name, uint3
 }
 
 static TreeMode mode_of(Import *im, StrView name) {
-  uint32_t i = name_index(name, "BRANCH_LEQ|BRANCH_LT|BRANCH_GTE|BRANCH_GT|BRANCH_EQ|BRANCH_NEQ");
+  uint32_t i = text_index(name, "BRANCH_LEQ|BRANCH_LT|BRANCH_GTE|BRANCH_GT|BRANCH_EQ|BRANCH_NEQ");
   if (i > TREE_NEQ && !sv_eq_str(name, "LEAF"))
     import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is not a mode of a node", SV_ARG(name));
   return i > TREE_NEQ ? TREE_LEAF : (TreeMode)i;
