@@ -14,8 +14,23 @@ const PassRow pass_table[] = {
 const uint32_t pass_table_size = COUNT_OF(pass_table);
 
 void pass_enter(PassContext *p, const char *plugin) {
+  p->errors = p->sink->errors;
+  p->sink->plugin = plugin;
   if (p->plugin)
     *p->plugin = plugin;
+}
+
+Status pass_leave(PassContext *p, const char *kind, const char *name, Status status) {
+  const char *plugin = p->sink->plugin;
+  bool reported = p->sink->errors > p->errors;
+  pass_enter(p, NULL);
+  if (!plugin)
+    return status;
+  if (reported == (status != STATUS_OK))
+    return reported ? STATUS_INVALID : STATUS_OK;
+  return diag_report(
+      p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE, "%s '%s' of plug-in '%s' %s", kind, name, plugin,
+      reported ? "reported an error and returned STATUS_OK" : "failed without a message");
 }
 
 void pass_count(PassContext *p, const char *name, uint64_t count) {

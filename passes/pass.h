@@ -93,13 +93,17 @@ typedef struct PassContext {
   const PassOptions *options;
   struct Facts *facts;          /* facts.h: where to record what others tell */
   const char *volatile *plugin; /* whose code runs, for reports of a crash; may be NULL */
+  uint32_t errors;              /* of the sink when that code was entered */
   bool changed;                 /* set by the pass when it changed the graph */
   PassStat stats[PASS_MAX_STATS];
   uint32_t stat_count;
 } PassContext;
 
-/* What runs from here on is code of the plug-in; NULL: of etc. */
+/* What runs from here on is code of the plug-in; NULL: of etc. Messages name it. */
 void pass_enter(PassContext *p, const char *plugin);
+/* It returned status; what runs is code of etc again. That a plug-in fails without a message, or
+ * reports an error and goes on, is reported as a fault of its `kind` 'name': "pass", "backend". */
+Status pass_leave(PassContext *p, const char *kind, const char *name, Status status);
 
 /* Adds count to the statistic of that name; sets p->changed when count is not 0. */
 void pass_count(PassContext *p, const char *name, uint64_t count);

@@ -299,6 +299,28 @@ static bool is_value(const Graph *g, ValueId v, bool constant) {
          value_is_const(g, v) == constant;
 }
 
+/* Each node that is left out has a reason that can be shown. */
+static Status check_refusals(Delegation *d) {
+  const Graph *g = d->g;
+  for (FOR_NODES(g, n)) {
+    Refusal *r = &d->c.refusals[n];
+    if (g->nodes[n].tag || op_has_trait(g->nodes[n].op, OP_CONTROL))
+      continue;
+    if (!r->rule)
+      *r = (Refusal){.rule = "unsaid", .message = "the backend gives no reason"};
+    bool complete = r->message && (r->values || !r->value_count);
+    for (uint32_t i = 0; complete && i < r->value_count; i++)
+      complete = r->values[i].name != NULL;
+    if (!complete)
+      return answered(
+          d, "refuses '" SV_FMT "' by rule '%s' without a message, or by values without names",
+          SV_ARG(op_schema(g->nodes[n].op)->full), r->rule);
+    if (!r->advice)
+      r->advice = "";
+  }
+  return STATUS_OK;
+}
+
 static Status check_data(const Delegation *d, const DelegateCode *code) {
   const Graph *g = d->g;
   for (uint32_t i = 0; i < code->data_count; i++) {
@@ -328,6 +350,9 @@ static Status check_code(const Delegation *d, const Partition *part, const Deleg
   }
   if (code->spec_count && !code->specs)
     return answered(d, "has no compile specs where it counts %" PRIu32, code->spec_count);
+  for (uint32_t i = 0; i < code->spec_count; i++)
+    if (code->specs[i].size && !code->specs[i].data)
+      return answered(d, "has no bytes for compile spec '" SV_FMT "'", SV_ARG(code->specs[i].key));
   return check_data(d, code);
 }
 
@@ -373,8 +398,8 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   }
   DelegateCode code = {0};
   pass_enter(d->p, d->backend->plugin);
-  TRY(d->backend->preprocess(&d->c, g, &part, &code));
-  pass_enter(d->p, NULL);
+  Status status = d->backend->preprocess(&d->c, g, &part, &code);
+  TRY(pass_leave(d->p, "backend", d->backend->name, status));
   if (d->backend->plugin)
     TRY(check_code(d, &part, &code));
   DelegateFact *fact = facts_add_delegate(d->p->facts, d->fact, g, &part, &code, d->c.costs[tag]);
@@ -425,10 +450,12 @@ static Status delegate(Delegation *d) {
   Graph *g = d->g;
   uint32_t partitions = 0, nodes = 0;
   pass_enter(d->p, d->backend->plugin);
-  TRY(d->backend->partition(&d->c, g));
-  pass_enter(d->p, NULL);
-  if (d->backend->plugin)
+  Status status = d->backend->partition(&d->c, g);
+  TRY(pass_leave(d->p, "backend", d->backend->name, status));
+  if (d->backend->plugin) {
     TRY(check_tags(d));
+    TRY(check_refusals(d));
+  }
   for (FOR_NODES(g, n))
     d->tags = g->nodes[n].tag > d->tags ? g->nodes[n].tag : d->tags;
   d->fact = facts_add_backend(d->p->facts, d->run, d->backend, d->c.refusals);

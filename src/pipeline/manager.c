@@ -137,7 +137,7 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   uint64_t begin = clock_ns();
   pass_enter(&context, run->row->plugin);
   Status status = run->row->run(&context, g);
-  pass_enter(&context, NULL);
+  status = pass_leave(&context, "pass", run->row->name, status);
   run->seconds = clock_seconds_since(begin);
   arena_reset(&m->scratch);
   if (progress)

@@ -358,6 +358,8 @@ static void note_held(DiagHold *hold, DiagCode code, DiagPlace place, StrView me
 Status diag_end(Diag *d) {
   DiagSink *sink = d->sink;
   Status status = rows[d->code].status;
+  if (sink->plugin)
+    diag_note(d, "reported in code of the plug-in '%s'", sink->plugin);
   if (sink->held && rows[d->code].severity == DIAG_ERROR)
     note_held(sink->held, d->code, d->place, sv_from(d->message));
   if (d->shown) {

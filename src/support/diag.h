@@ -79,6 +79,7 @@ typedef struct DiagSink {
   DiagCode first_error;    /* code of the first error, valid when errors > 0 */
   uint32_t open;           /* diagnostics begun and not ended; the arena is reset when none is */
   struct DiagHold *held;   /* the last diag_hold */
+  const char *plugin;      /* whose code runs: a note says it; or NULL */
   struct FilesRead *files; /* notes what file_map opens (files.h), or NULL */
 } DiagSink;
 

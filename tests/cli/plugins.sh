@@ -98,7 +98,8 @@ t lower chain.etir --plugin $plugins/empty.so -o no.pte
 t lower chain.etir --plugin missing.so -o no.pte
 
 echo "## faults of what it does"
-for FAULT in number dependent "no bytes" "input unknown" "input inside" data key specs code refuses; do
+for FAULT in number dependent "no bytes" "input unknown" "input inside" data key specs "spec without bytes" code \
+  refuses "no message"; do
   export FAULT
   echo "# $FAULT"
   t lower chain.etir $faulty --backend negate -o no.pte
@@ -108,8 +109,14 @@ for FAULT in regions control; do
   echo "# $FAULT"
   t lower branch.etir $faulty --backend negate -o no.pte
 done
-export FAULT="wrong graph"
-t lower core.etir $faulty --pass exchange@edge -o no.pte
+for FAULT in "wrong graph" "fails in silence" "error ignored"; do
+  export FAULT
+  echo "# $FAULT"
+  t lower core.etir $faulty --pass exchange@edge -o no.pte
+done
+export FAULT="no reason"
+t lower chain.etir $faulty --backend negate -o reason.pte -q --explain
+rm reason.pte
 for FAULT in overlap alignment outside huge; do
   export FAULT
   echo "# $FAULT"

@@ -21,6 +21,10 @@ static void end_process(Graph *g) {
 
 static Status exchange(PassContext *p, Graph *g) {
   end_process(g);
+  if (has("fails in silence"))
+    return STATUS_INTERNAL;
+  if (has("error ignored"))
+    (void)!diag_report(p->sink, DIAG_TOO_LARGE, DIAG_NOWHERE, "too large");
   for (FOR_NODES(g, n))
     if (g->nodes[n].op == OP_RELU) {
       g->nodes[n].op = OP_SIGMOID;
@@ -50,7 +54,9 @@ static Status partition(BackendContext *c, Graph *g) {
   for (FOR_NODES(g, n)) {
     bool taken = knows(g->nodes[n].op);
     if (!taken)
-      c->refusals[n] = (Refusal){.rule = "op", .message = "the op is not neg", .advice = ""};
+      c->refusals[n] = has("no message")  ? (Refusal){.rule = "op"}
+                       : has("no reason") ? (Refusal){.rule = NULL}
+                                          : (Refusal){.rule = "op", .message = "the op is not neg"};
     if (taken)
       g->nodes[n].tag = has("number") ? 1000000 : has("dependent") || has("regions") ? 1 : ++tag;
     if (has("control") && op_has_trait(g->nodes[n].op, OP_CONTROL))
@@ -70,6 +76,7 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   data[0] = has("key") ? graph_add_constant(g, graph_tensor_type(g, DTYPE_U8, 0, NULL, 0),
                                             (Constant){.data = bytes, .size = 1}, 0)
                        : inputs[0];
+  static const DelegateSpec spec = {.key = {"level", 5}, .size = 5};
   *code = (DelegateCode){.blob = has("no bytes") ? NULL : bytes,
                          .blob_size = has("code") ? 2 : sizeof bytes,
                          .inputs = inputs,
@@ -77,7 +84,8 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
                          .data = data,
                          .keys = keys,
                          .data_count = has("key") || has("data"),
-                         .spec_count = has("specs")};
+                         .specs = has("spec without bytes") ? &spec : NULL,
+                         .spec_count = has("specs") || has("spec without bytes")};
   return has("refuses") ? diag_report(c->sink, DIAG_TOO_LARGE, DIAG_NOWHERE, "too large")
                         : STATUS_OK;
 }
