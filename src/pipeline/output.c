@@ -119,6 +119,18 @@ static Status write_program(Session *s, Graph *const *graphs, const char *output
                                                 : NULL});
 }
 
+/* What the cache holds; the file of dependencies where it was not written with the program. */
+static Status deliver(Session *s, const char *output, bool depfile) {
+  OutputSet outputs;
+  outputs_begin(&outputs, &s->sink);
+  Status status = depfile ? session_write_depfile(s, output) : STATUS_OK;
+  if (status == STATUS_OK)
+    status = session_cache_deliver_sides(s);
+  if (status == STATUS_OK)
+    status = session_cache_deliver(s, output);
+  return outputs_end(&outputs, status);
+}
+
 /* A cache must not cost anyone the program: what its folder does not take is written as if there
  * were no cache. */
 static Status write_by_cache(Session *s, Graph *const *graphs, const char *output,
@@ -137,8 +149,7 @@ static Status write_by_cache(Session *s, Graph *const *graphs, const char *outpu
     return s->sink.werror ? STATUS_INVALID : write_program(s, graphs, output, NULL);
   }
   TRY(status);
-  TRY(session_cache_deliver_sides(s));
-  return session_cache_deliver(s, output);
+  return deliver(s, output, false);
 }
 
 Status session_emit(Session *s, const char *output) {
@@ -154,7 +165,5 @@ Status session_emit(Session *s, const char *output) {
 
 Status session_emit_kept(Session *s, const char *output) {
   TRY(session_check_overwrites(s, output));
-  TRY(session_write_depfile(s, output));
-  TRY(session_cache_deliver_sides(s));
-  return session_cache_deliver(s, output);
+  return deliver(s, output, true);
 }

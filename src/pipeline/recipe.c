@@ -46,8 +46,8 @@ static EtcStatus read_list(Reader *r, StrView key) {
   return status;
 }
 
-/* The value of a setting: a scalar, or a list that is joined by '+'. */
-static EtcStatus read_setting(Reader *r, StrView *value) {
+/* A scalar, or a list that is joined. */
+static EtcStatus read_joined(Reader *r, const char *between, StrView *value) {
   if (r->yaml->event.type != YAML_SEQUENCE_START_EVENT)
     return yaml_scalar(r->yaml, "a value or a list", value);
   *value = SV("");
@@ -57,7 +57,7 @@ static EtcStatus read_setting(Reader *r, StrView *value) {
     status = yaml_scalar(r->yaml, "a value", &one);
     if (status == ETC_OK)
       *value = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(*value),
-                                    value->size ? "+" : "", SV_ARG(one)));
+                                    value->size ? between : "", SV_ARG(one)));
   }
   return status;
 }
@@ -127,7 +127,7 @@ static EtcStatus read_settings(Reader *r, StrView *out) {
     StrView key = {0}, value = {0};
     TRY(yaml_scalar(r->yaml, "the name of a setting", &key));
     TRY(yaml_next(r->yaml));
-    TRY(read_setting(r, &value));
+    TRY(read_joined(r, "+", &value));
     *out = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT "=" SV_FMT, SV_ARG(*out),
                                 out->size ? "," : "", SV_ARG(key), SV_ARG(value)));
   }
@@ -138,7 +138,8 @@ static EtcStatus refuse_list(Reader *r, StrView key, StrView name) {
   if (sv_eq(key, SV("dim")))
     return yaml_wrong(r->yaml, NULL, SV_FMT " takes one size or a range, as in '" SV_FMT ": 1..3'",
                       SV_ARG(name), SV_ARG(name));
-  return yaml_wrong(r->yaml, NULL, SV_FMT " takes one value, and not a list", SV_ARG(name));
+  return yaml_wrong(r->yaml, NULL, SV_FMT " takes one value, not a list or a mapping",
+                    SV_ARG(name));
 }
 
 /* Of NAME: VALUE below key. */
@@ -227,11 +228,18 @@ static EtcStatus read_value(Reader *r, StrView key) {
   StrView value = {0};
   if (is_structure(r, key) && sv_eq(key, SV("methods")))
     return read_methods(r);
-  if (r->yaml->event.type == YAML_SEQUENCE_START_EVENT)
+  bool list = r->yaml->event.type == YAML_SEQUENCE_START_EVENT,
+       pairs = r->yaml->event.type == YAML_MAPPING_START_EVENT,
+       repeated = is_structure(r, key) || session_recipe_repeats(key);
+  if (list && repeated)
     return read_list(r, key);
-  if (r->yaml->event.type == YAML_MAPPING_START_EVENT)
+  if (pairs && (repeated || has_settings(key)))
     return read_pairs(r, key);
-  TRY(yaml_scalar(r->yaml, "a value", &value));
+  if ((list || pairs) && !session_recipe_joins(key))
+    return refuse_list(r, key, key);
+  TRY(pairs  ? read_settings(r, &value)
+      : list ? read_joined(r, ",", &value)
+             : yaml_scalar(r->yaml, "a value", &value));
   add_entry(r, key, value);
   return ETC_OK;
 }
@@ -313,7 +321,7 @@ static EtcStatus apply_included(const Reader *r, const Chain *chain, const char 
 static EtcStatus check_chain(Session *s, const Chain *chain, int priority) {
   bool again = false;
   for (const Chain *c = chain->by; c; c = c->by)
-    again |= strcmp(c->path, chain->path) == 0;
+    again |= strcmp(c->path, chain->path) == 0 || file_same(c->path, chain->path);
   if (!again && priority < PRIORITY_FILE)
     return ETC_OK;
   Diag *d = diag_begin(&s->sink, DIAG_RECIPE, chain->at->at);

@@ -336,9 +336,10 @@ static const struct {
   const char *name;
   KeyKind kind;
   bool known;
+  const char *argument;
 } options[] = {
 #define OPTION(id, commands, long, short, kind, argument, summary)                                 \
-  {long, KEY_##kind, ((commands)&ON(lower)) != 0},
+  {long, KEY_##kind, ((commands)&ON(lower)) != 0, argument},
 #include "options.def"
 };
 
@@ -352,9 +353,14 @@ static int find_key(StrView name) {
 
 bool session_is_recipe_key(StrView name) { return find_key(name) >= 0; }
 
-static bool is_repeated(StrView name) {
+bool session_recipe_repeats(StrView name) {
   int key = find_key(name);
   return key >= 0 && options[key].kind == KEY_REPEAT;
+}
+
+bool session_recipe_joins(StrView name) {
+  int key = find_key(name);
+  return key >= 0 && sv_has_suffix(sv_from(options[key].argument), SV(",..."));
 }
 
 /* true and false of an option that needs no value: "" or off. */
@@ -394,7 +400,7 @@ static void say(Session *s, const Setting *setting, StrView value) {
 
 /* Whether a place that wins over this one has set the option of the program. */
 static bool is_overruled(Session *s, const Setting *setting) {
-  if (setting->scope != OF_PROGRAM || is_repeated(sv_from(setting->name)))
+  if (setting->scope != OF_PROGRAM || session_recipe_repeats(sv_from(setting->name)))
     return false;
   size_t row = (size_t)(setting - settings);
   int priority = s->setting.layer->priority + 1;

@@ -14,6 +14,10 @@ EtcStatus session_recipe_knows(Session *s, StrView name);
 /* Whether a recipe may say that, without a report; not `model` and the keys that are no options
  * (recipe.h). */
 bool session_is_recipe_key(StrView name);
+/* Whether the option may be given several times: its value may be a list or a mapping then. */
+bool session_recipe_repeats(StrView name);
+/* Whether its value is a list with commas. */
+bool session_recipe_joins(StrView name);
 /* Sets what a recipe says, for s->setting. */
 EtcStatus session_recipe_set(Session *s, StrView name, StrView value);
 /* A path that begins in folder, which ends with a slash or is empty. */

@@ -132,19 +132,22 @@ static Status check_limits(const Emitter *e) {
   return STATUS_OK;
 }
 
-/* Constants in a file of their own appear before the program that needs them. */
+/* The program appears last, behind the constants and the files beside it, or none of them does. */
 static Status finish(Emitter *e, AtomicFile *file, EmitOptions options) {
   if (options.figures)
     *options.figures = e->figures;
+  OutputSet outputs;
+  outputs_begin(&outputs, e->sink);
   Status status = options.whole ? options.whole(options.whole_user, file) : STATUS_OK;
   if (status == STATUS_OK && options.external)
     status = ptd_write(&e->external, e->sink, options.external, options.sync);
   if (status == STATUS_OK && options.beside)
     status = options.beside(options.whole_user, file);
   if (status == STATUS_OK)
-    return atomic_file_commit(file, options.sync);
-  atomic_file_abandon(file);
-  return status;
+    status = atomic_file_commit(file, options.sync);
+  else
+    atomic_file_abandon(file);
+  return outputs_end(&outputs, status);
 }
 
 /* A program without segments needs no header. */

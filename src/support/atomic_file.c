@@ -366,11 +366,31 @@ static void finish_descriptor(AtomicFile *file, bool sync) {
     fail(file, DIAG_FILE_WRITE, "write", errno);
 }
 
+typedef struct HeldOutput {
+  AtomicFile file;
+  bool sync;
+} HeldOutput;
+
+/* What the file holds is the set's from now on. */
+static Status hold_output(OutputSet *set, AtomicFile *file, bool sync) {
+  HeldOutput held = {*file, sync};
+  held.file.path = arena_strdup(&set->arena, sv_from(file->path));
+  held.file.target = arena_strdup(&set->arena, sv_from(file->target));
+  if (file->temporary)
+    held.file.temporary = arena_strdup(&set->arena, sv_from(file->temporary));
+  ARENA_PUSH(&set->arena, set->items, set->count, held);
+  file->hold = NULL;
+  file->buffer = NULL;
+  return STATUS_OK;
+}
+
 Status atomic_file_commit(AtomicFile *file, bool sync) {
   if (!file->hold)
     return STATUS_IO;
   if (!file->failed)
     flush_buffer(file);
+  if (!file->failed && file->sink->outputs)
+    return hold_output(file->sink->outputs, file, sync);
   if (!file->failed && file->is_stdout)
     copy_to_stdout(file);
   finish_descriptor(file, sync);
@@ -391,6 +411,22 @@ Status atomic_file_commit(AtomicFile *file, bool sync) {
 void atomic_file_abandon(AtomicFile *file) {
   close_and_remove(file);
   file->failed = true;
+}
+
+void outputs_begin(OutputSet *set, DiagSink *sink) {
+  *set = (OutputSet){.sink = sink};
+  sink->outputs = set;
+}
+
+Status outputs_end(OutputSet *set, Status status) {
+  set->sink->outputs = NULL;
+  for (uint32_t i = 0; i < set->count; i++)
+    if (status == STATUS_OK)
+      status = atomic_file_commit(&set->items[i].file, set->items[i].sync);
+    else
+      atomic_file_abandon(&set->items[i].file);
+  arena_release(&set->arena);
+  return status;
 }
 
 Status atomic_file_whole(Arena *arena, DiagSink *sink, const char *path, StrView content) {

@@ -76,11 +76,12 @@ typedef struct DiagSink {
   uint32_t max_errors; /* later errors are counted, not shown, and so are warnings; 0 = 64 */
   DiagWrite *write;    /* NULL: stderr */
   void *write_user;
-  DiagCode first_error;    /* code of the first error, valid when errors > 0 */
-  uint32_t open;           /* diagnostics begun and not ended; the arena is reset when none is */
-  struct DiagHold *held;   /* the last diag_hold */
-  const char *plugin;      /* whose code runs: a note says it; or NULL */
-  struct FilesRead *files; /* notes what file_map opens (files.h), or NULL */
+  DiagCode first_error;      /* code of the first error, valid when errors > 0 */
+  uint32_t open;             /* diagnostics begun and not ended; the arena is reset when none is */
+  struct DiagHold *held;     /* the last diag_hold */
+  const char *plugin;        /* whose code runs: a note says it; or NULL */
+  struct OutputSet *outputs; /* holds what atomic_file_commit finishes (files.h), or NULL */
+  struct FilesRead *files;   /* notes what file_map opens (files.h), or NULL */
 } DiagSink;
 
 typedef struct Diag Diag;

@@ -129,6 +129,18 @@ Status atomic_file_view(AtomicFile *file, MappedFile *out);
 /* Flushes, optionally fsyncs file and folder, renames. On any failure the temporary file is gone
  * and the error reported. */
 Status atomic_file_commit(AtomicFile *file, bool sync);
+/* Outputs that belong together appear together: files that are committed between the two calls wait
+ * under their temporary names. With STATUS_OK outputs_end renames them in the order of their
+ * commits, which can still fail with the status of a commit; with any other status it removes them,
+ * and returns that. One set at a time for each sink. */
+typedef struct OutputSet {
+  DiagSink *sink;
+  Arena arena;
+  struct HeldOutput *items;
+  uint32_t count;
+} OutputSet;
+void outputs_begin(OutputSet *set, DiagSink *sink);
+Status outputs_end(OutputSet *set, Status status);
 void atomic_file_abandon(AtomicFile *file);
 /* All of a file at once: opened, written and committed. */
 Status atomic_file_whole(Arena *arena, DiagSink *sink, const char *path, StrView content);

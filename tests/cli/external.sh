@@ -14,6 +14,9 @@ t print e.pte --data e.ptd --no-locations
 t lower $data/mixed.onnx --dim batch=1 -o o.pte --external-weights o.ptd
 t verify e.pte --data o.ptd
 t lower $m -o e.pte --external-weights e.pte
+# Files that belong together appear together.
+t lower $m --allow-linked-data -o all.pte --external-weights all.ptd --map all.json -MF nowhere/all.d
+ls all.*
 head -c 100 e.ptd >short.ptd
 t verify e.pte --data short.ptd
 t lower $data/relu.onnx --dim batch=1 -o b.pte --bundle $data/x24.npy

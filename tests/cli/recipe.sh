@@ -83,7 +83,7 @@ bad 'plan: *x\n'
 bad 'plan: greedy\n---\nplan: naive\n'
 bad 'plan: "a\\0b"\n'
 bad '\377\376 garbage \001'
-printf 'plan: ' >deep.yaml; head -c 200000 /dev/zero | tr '\0' '[' >>deep.yaml
+printf 'kernels: ' >deep.yaml; head -c 200000 /dev/zero | tr '\0' '[' >>deep.yaml
 t lower $data/add.onnx --recipe deep.yaml -o no.pte
 head -c 2000000 /dev/zero | tr '\0' ' ' >large.yaml
 t lower $data/add.onnx --recipe large.yaml -o no.pte

@@ -43,7 +43,15 @@ bad 'model: add.onnx\nmethods: {one: {}}\n'
 bad 'include: bad.yaml\n'
 printf 'include: bad.yaml\n' >sub/back.yaml
 bad 'plan: naive\ninclude: [back.yaml]\n'
+bad 'include: ../sub/bad.yaml\n'
 bad 'include: [missing.yaml]\n'
+# What takes several values in one, and what takes one.
+printf 'kernels: [portable, quantized]\nmemory: {small: 64, large: 4M}\n' >sub/joined.yaml
+t recipe check sub/joined.yaml
+t recipe show sub/joined.yaml
+bad 'plan: [greedy, best]\n'
+bad 'werror: {a: b}\n'
+bad 'model: [a.onnx, b.onnx]\n'
 bad 'include: portabel\n'
 bad 'include: {a: b}\n'
 bad 'model: [add.onnx, relu.onnx]\n'
