@@ -197,6 +197,9 @@ static EtcStatus refuse_null(Session *s, void *user) {
 
 static EtcStatus set(Session *s, void *user) {
   const Given *g = user;
+  if (g->method && !g->method[0])
+    return session_usage(s, "", "name a method, or set it for all by etc_session_set",
+                         "the name of the method is empty");
   if (!g->name)
     return session_null(s, "the name of an option");
   SettingPlace before = s->setting;
@@ -269,7 +272,7 @@ static EtcStatus run_lower(Session *s, void *user) {
                          "there is no model");
   if (s->program.method_count)
     return session_usage(s, "", "make a new session for each program",
-                         "this session has lowered its program already");
+                         "this session has lowered its program, or failed to");
   EtcStatus status = session_check_outputs(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));

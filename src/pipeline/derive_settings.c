@@ -37,6 +37,9 @@ static EtcStatus set_key(Session *s, struct Derive *d, StrView text) {
       continue;
     if (!value.size)
       return wrong_value(s, keys[i].name, value);
+    if (d->values[i].size)
+      return session_usage(s, "--derive", "give each setting once; ids go in one: eos=1+2",
+                           "the setting %s of llm is given twice", keys[i].name);
     d->values[i] = sv_from(arena_strdup(&s->arena, value));
     return ETC_OK;
   }

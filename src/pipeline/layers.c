@@ -60,11 +60,13 @@ static void add_name(InputNames *names, StrView name) {
     POOL_PUSH(names->list, names->count, names->capacity, name.data);
 }
 
-static InputNames names_of_inputs(const Session *s, bool dims) {
+/* Of the models of all methods, or of one. */
+static InputNames names_of_inputs(const Session *s, const char *method, bool dims) {
   InputNames names = {0};
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     const Source *source = s->program.sources[i];
-    const Onnx__ModelProto *model = source->open ? source->onnx.proto : NULL;
+    bool looked_at = source->open && (!method || strcmp(source->method, method) == 0);
+    const Onnx__ModelProto *model = looked_at ? source->onnx.proto : NULL;
     for (size_t k = 0; model && model->graph && k < model->graph->n_input; k++) {
       const Onnx__ValueInfoProto *input = model->graph->input[k];
       const Onnx__TypeProto__Tensor *type = onnx_tensor_type(input);
@@ -77,11 +79,16 @@ static InputNames names_of_inputs(const Session *s, bool dims) {
   return names;
 }
 
-static Status end_with_names(Session *s, Diag *d, StrView name, bool dims) {
-  InputNames names = names_of_inputs(s, dims);
+static Status end_with_names(Session *s, Diag *d, const Layer *layer, StrView name, bool dims) {
+  InputNames names = names_of_inputs(s, layer->method, dims);
   diag_hint_names(d, name, names.list, names.count);
   xfree(names.list);
   return diag_end(d);
+}
+
+/* The models that the layer is for. */
+static const char *whose(Session *s, const Layer *layer) {
+  return layer->method ? arena_printf(&s->arena, "method '%s'", layer->method) : "any model";
 }
 
 static Status unused_dims(Session *s, const Layer *layer) {
@@ -89,10 +96,11 @@ static Status unused_dims(Session *s, const Layer *layer) {
   for (uint32_t i = 0; i < layer->options.dim_count; i++) {
     if (*layer->options.dims[i].used)
       continue;
+    StrView name = layer->options.dims[i].flag.name;
     Diag *d = diag_begin(&s->sink, DIAG_DIM_UNKNOWN_FLAG, DIAG_NOWHERE);
-    diag_message(d, "no input of any model has a dimension called '" SV_FMT "'",
-                 SV_ARG(layer->options.dims[i].flag.name));
-    status = end_with_names(s, d, layer->options.dims[i].flag.name, true);
+    diag_message(d, "no input of %s has a dimension called '" SV_FMT "'", whose(s, layer),
+                 SV_ARG(name));
+    status = end_with_names(s, d, layer, name, true);
   }
   return status;
 }
@@ -104,10 +112,11 @@ static Status unused_values(Session *s, const Layer *layer) {
     if (*layer->options.values[i].used)
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_VALUE_UNKNOWN, DIAG_NOWHERE);
-    diag_message(d, "no model has the input of --value " SV_FMT, SV_ARG(text));
+    diag_message(d, "no input of %s fits --value " SV_FMT, whose(s, layer),
+                 SV_ARG(text));
     const char *equals = memchr(text.data, '=', text.size);
     StrView name = {text.data, equals ? (size_t)(equals - text.data) : text.size};
-    status = end_with_names(s, d, name, false);
+    status = end_with_names(s, d, layer, name, false);
   }
   return status;
 }

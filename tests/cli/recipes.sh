@@ -92,3 +92,11 @@ include: more.yaml
 END
 printf 'output: other.pte\nthreads: 2\nmap: map.json\n' >sub/more.yaml
 t recipe check sub/full.yaml
+# What is given for a method, but is of another one.
+cat >other.yaml <<END
+methods:
+  one: {model: $data/add.onnx, dim: {batch: 2}, value: {z: 1}}
+  two: {model: $data/relu.onnx, dim: {batch: 2}}
+END
+t lower --recipe other.yaml -o no.pte
+t lower $data/add.onnx --derive llm:context=8,eos=1,eos=2 -o no.pte

@@ -28,11 +28,13 @@ static void test_lower(void **state) {
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
   assert_int_equal(etc_lower(s, path), ETC_OK);
   assert_int_equal(messages.size, 0);
+  assert_int_equal(etc_session_set_method(s, "", "plan", "naive"), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "the name of the method is empty");
   struct stat status;
   assert_int_equal(stat(path, &status), 0);
   assert_true(status.st_size > 100);
   assert_int_equal(etc_lower(s, path), ETC_USAGE); /* once a session */
-  assert_contains(strbuf_cstr(&messages), "lowered its program already");
+  assert_contains(strbuf_cstr(&messages), "lowered its program, or failed to");
   unlink(path);
   free_session(s, &messages);
 }
