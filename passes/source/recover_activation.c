@@ -1,6 +1,6 @@
-/* gelu, silu, hardswish and hardsigmoid as exporters spell them. Constants are compared with a
- * tolerance of half precision: exporters write sqrt(2) and 0.044715 in half, single or double
- * precision. */
+/* gelu, silu, hardswish, hardsigmoid and softplus as exporters spell them. Constants are compared
+ * with a tolerance of half precision: exporters write sqrt(2) and 0.044715 in half, single or
+ * double precision. */
 #include "ir/match.h"
 #include "passes/pass.h"
 
@@ -157,6 +157,26 @@ static ValueId hardswish(Builder *b, NodeId n) {
   return 0;
 }
 
+/* where(z > t, x, softplus(z)) with z = x, or softplus(z) / c with z = c * x: for z above 16
+ * softplus(z) is z in float32, as it exceeds z by less than half a unit in the last place. */
+static ValueId softplus(Builder *b, NodeId n) {
+  enum { THRESHOLD_MIN = 16 };
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 1), y = node_value(g, n, 2), z, soft = y, factor_of = x;
+  double threshold, divisor = 1, factor = 1;
+  if (!match_then_number(g, node_value(g, n, 0), OP_GT_TENSOR, &z, &threshold) ||
+      threshold < THRESHOLD_MIN || value_dtype(g, x) == DTYPE_F64)
+    return 0;
+  bool divided = match_then_number(g, y, OP_DIV_TENSOR, &soft, &divisor);
+  NodeId s = match_op(g, soft, OP_SOFTPLUS);
+  if (!s || node_value(g, s, 0) != z || node_scalar(g, s, 1) != 1)
+    return 0;
+  if (divided && !match_with_number(g, z, OP_MUL_TENSOR, &factor_of, &factor))
+    return 0;
+  bool same = divided ? factor_of == x && factor == divisor : z == x;
+  return same && match_fits(g, n, y) ? y : 0;
+}
+
 Status pass_recover_activation(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {
       {OP_MUL_TENSOR, gelu, "gelu"},
@@ -165,6 +185,7 @@ Status pass_recover_activation(PassContext *p, Graph *g) {
       {OP_MUL_TENSOR, hardswish, "hardswish"},
       {OP_DIV_TENSOR, hardswish, "hardswish"},
       {OP_MUL_TENSOR, silu, "silu"},
+      {OP_WHERE_SELF, softplus, "softplus"},
   };
   return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }
