@@ -79,8 +79,9 @@ static bool as_first(const Graph *g, NodeId n, Side *s) {
   return !bias || is_float_const(g, bias);
 }
 
-/* As the second: by input channels. Grouped convolutions only where each channel is a group. */
-static bool as_second(const Graph *g, NodeId n, uint64_t channels, Side *s) {
+/* As the second: by input channels, of which each is `places` columns of a linear. Grouped
+ * convolutions only where each channel is a group. */
+static bool as_second(const Graph *g, NodeId n, uint64_t channels, uint64_t places, Side *s) {
   bool swapped;
   ValueId w = is_product(g, n) ? weight_of(g, n, &swapped) : 0;
   if (!w)
@@ -89,7 +90,8 @@ static bool as_second(const Graph *g, NodeId n, uint64_t channels, Side *s) {
   uint64_t groups = conv ? (uint64_t)node_int(g, n, 8) : 1;
   if (groups == 1) {
     *s = side_of(g, n, w, !swapped);
-    return s->count == channels;
+    s->repeat = places;
+    return s->count == channels * places;
   }
   *s = side_of(g, n, w, 0);
   if (groups != channels || s->count % channels)
@@ -108,11 +110,22 @@ static bool keeps_channels(const Graph *g, NodeId n) {
   return node_list_count(g, n, 1) > 0;
 }
 
-/* [n, c, 1, 1] to [n, c]. */
-static bool is_flatten(const Graph *g, NodeId n) {
+/* A view of [n, c, h, w] as [n, c * h * w], and the number of places, h * w; 0: another view. */
+static uint64_t flattened_places(const Graph *g, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  return value_rank(g, x) > 2 && value_rank(g, y) == 2 &&
-         value_dim(g, x, 0) == value_dim(g, y, 0) && value_dim(g, x, 1) == value_dim(g, y, 1);
+  if (value_rank(g, x) <= 2 || value_rank(g, y) != 2 || value_dim(g, x, 0) != value_dim(g, y, 0))
+    return 0;
+  SymInt channels = value_dim(g, x, 1), columns = value_dim(g, y, 1);
+  if (channels == columns)
+    return 1;
+  bool known = sym_is_const(channels) && sym_is_const(columns) && channels > 0;
+  return known ? (uint64_t)(columns / channels) : 0;
+}
+
+/* Zeros beside the places. */
+static bool pads_zeros(const Graph *g, NodeId n) {
+  return node_scalar(g, n, 2) == 0 &&
+         node_list_count(g, n, 1) + 4 <= 2 * value_rank(g, node_value(g, n, 0));
 }
 
 /* Ops f with f(s x) = s f(x) for a positive s a channel, the channels staying dim 1. */
@@ -120,16 +133,21 @@ static bool commutes(const Graph *g, NodeId n) {
   switch (node_cget(g, n)->op) {
   case OP_RELU:
   case OP_LEAKY_RELU:
+  case OP_PRELU:
   case OP_AVG_POOL2D:
   case OP_ADAPTIVE_AVG_POOL2D:
+  case OP_MAX_POOL2D_WITH_INDICES:
   case OP_UPSAMPLE_NEAREST2D_VEC:
+  case OP_UPSAMPLE_BILINEAR2D_VEC:
     return true;
   case OP_CLAMP:
     return !node_absent(g, n, 1) && node_scalar(g, n, 1) == 0 && node_absent(g, n, 2);
   case OP_MEAN_DIM:
     return keeps_channels(g, n);
+  case OP_CONSTANT_PAD_ND:
+    return pads_zeros(g, n);
   case OP_VIEW_COPY:
-    return is_flatten(g, n);
+    return flattened_places(g, n) > 0;
   default:
     return false;
   }
@@ -140,7 +158,9 @@ static bool channels_fit(const Graph *g, ValueId v, bool linear) {
   return value_rank(g, v) >= 2 && (!linear || value_rank(g, v) == 2);
 }
 
-static NodeId second_of(const Graph *g, NodeId first) {
+/* places: how many columns each channel is there. */
+static NodeId second_of(const Graph *g, NodeId first, uint64_t *places) {
+  *places = 1;
   ValueId v = node_result(g, first, 0);
   bool linear = node_cget(g, first)->op == OP_LINEAR;
   bool rows = linear && value_rank(g, v) != 2; /* channels last, where only functions commute */
@@ -155,6 +175,8 @@ static NodeId second_of(const Graph *g, NodeId first) {
     OpId op = node_cget(g, user)->op;
     if (!commutes(g, user) || (rows && op != OP_RELU && op != OP_LEAKY_RELU && op != OP_CLAMP))
       return 0;
+    if (op == OP_VIEW_COPY)
+      *places = flattened_places(g, user);
     v = node_result(g, user, 0);
   }
   return 0;
@@ -175,8 +197,9 @@ static void find_pairs(Pairs *p) {
   p->list = ARENA_ARRAY(p->arena, Pair, g->live_nodes + 1);
   for (FOR_NODES(g, n)) {
     Pair pair;
-    NodeId to = as_first(g, n, &pair.from) ? second_of(g, n) : 0;
-    if (!to || !as_second(g, to, pair.from.count, &pair.to))
+    uint64_t places;
+    NodeId to = as_first(g, n, &pair.from) ? second_of(g, n, &places) : 0;
+    if (!to || !as_second(g, to, pair.from.count, places, &pair.to))
       continue;
     ValueId bias = node_value(g, n, 2);
     pair.channels = pair.from.count;
