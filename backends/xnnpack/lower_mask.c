@@ -132,6 +132,13 @@ static void choose(XnnLowering *l, ValueId condition, bool keep, XnnId x, float 
 
 enum { CONDITION_NODES = 64 };
 
+/* Floats that are integers, which are no NaN and no -0. */
+static bool are_integers(const Graph *g, ValueId v) {
+  v = match_unviewed(g, v);
+  NodeId cast = match_op(g, v, OP_TO_COPY);
+  return value_is_const(g, v) || (cast && !dtype_is_float(value_dtype(g, node_value(g, cast, 0))));
+}
+
 /* Whether v, integers or booleans, is computed from floats; also when that takes long to see.
  */
 static bool from_floats(const Graph *g, ValueId v, uint32_t *budget) {
@@ -143,7 +150,7 @@ static bool from_floats(const Graph *g, ValueId v, uint32_t *budget) {
   --*budget;
   FOR_OPERANDS(g, def, w, {
     if (w && value_type(g, w)->kind == TYPE_TENSOR &&
-        (dtype_is_float(value_dtype(g, w)) || from_floats(g, w, budget)))
+        (dtype_is_float(value_dtype(g, w)) ? !are_integers(g, w) : from_floats(g, w, budget)))
       return true;
   })
   return false;

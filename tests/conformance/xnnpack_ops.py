@@ -516,11 +516,22 @@ def block_cases():
     yield single("blocks-real-zeros", "MatMulNBits", ["x", "w", "s", "z"], x, {"w": codes, "s": scales, "z": zeros}, accuracy_level=4, **blocks)
 
 
+def selected_cases():
+    """Selections that torch.onnx writes: a mask of integers as floats, and softplus above its threshold."""
+    own = np.random.default_rng(20261129)
+    x, mask = own.standard_normal((2, 8)).astype(np.float32), np.array([[1, 1, 0, 2, 0, 1, 1, 0]], np.int64)
+    yield graph("where-of-cast", [node("Cast", ["m"], "f", to=1), node("Equal", ["f", "zero"], "c"), node("Where", ["c", "low", "x"])],
+                {"m": mask, "x": x}, {"zero": np.float32(0), "low": np.float32(-100)}, kernels=2)
+    wide = {"x": (own.random((4, 8)) * 60 - 30).astype(np.float32)}
+    chosen = [node("Greater", ["x", "t"], "c"), node("Softplus", ["x"], "s"), node("Where", ["c", "x", "s"])]
+    yield graph("softplus-threshold", chosen, wide, {"t": np.float32(20)}, kernels=0)
+
+
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
             volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases,
-            block_cases, box_cases)
+            block_cases, box_cases, selected_cases)
 
 
 def main():
