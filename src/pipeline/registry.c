@@ -115,8 +115,10 @@ static Status check_backend(const Loading *l, const Backend *b) {
   if (!b->summary || !b->settings || !b->knows || !b->partition || !b->preprocess)
     return refuse(l, "backend '%s' lacks its summary, settings or functions", b->name);
   uint32_t settings = 0;
-  while (b->settings[settings].name)
-    settings++;
+  for (; b->settings[settings].name; settings++)
+    if (!b->settings[settings].argument || !b->settings[settings].summary)
+      return refuse(l, "setting '%s' of backend '%s' lacks its argument or summary",
+                    b->settings[settings].name, b->name);
   if (settings > BACKEND_MAX_SETTINGS)
     return refuse(l, "backend '%s' has more than %d settings", b->name, BACKEND_MAX_SETTINGS);
   for (uint32_t i = 0; b->passes && b->passes[i]; i++)
@@ -163,9 +165,16 @@ static Status add_planner(const Loading *l, const Planner *planner) {
 }
 
 static Status add_reader(const Loading *l, const DelegateReader *reader) {
-  if (!reader->id || !reader->id[0] || !reader->needs || !reader->check || !reader->run ||
-      !reader->describe || !reader->may_overwrite)
-    return refuse(l, "a reader of delegates lacks its id or functions");
+  if (!reader->id || !reader->id[0])
+    return refuse(l, "a reader of delegates lacks its id");
+  const char *missing = !reader->needs           ? "needs"
+                        : !reader->check         ? "check"
+                        : !reader->run           ? "run"
+                        : !reader->describe      ? "describe"
+                        : !reader->may_overwrite ? "may_overwrite"
+                                                 : NULL;
+  if (missing)
+    return refuse(l, "the reader of delegates of '%s' lacks its function %s", reader->id, missing);
   if (delegate_reader(&l->r->readers, sv_from(reader->id)))
     return refuse(l, "there is a reader of delegates of '%s' already", reader->id);
   DelegateReaders *known = &l->r->readers;

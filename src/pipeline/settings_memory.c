@@ -45,6 +45,18 @@ static EtcStatus set_plan_key(Session *s, PassOptions *o, StrView part) {
   return session_usage(s, "--plan", hint, "memory planners do not take '" SV_FMT "'", SV_ARG(part));
 }
 
+static const char *list_planners(Session *s) {
+  const Registry *r = &s->registry;
+  StrBuf text = {0};
+  for (uint32_t i = 0; i < r->planner_count; i++)
+    strbuf_printf(&text, "%s%s",
+                  i == 0                     ? "there are "
+                  : i + 1 < r->planner_count ? ", "
+                                             : " and ",
+                  r->planners[i]->name);
+  return strbuf_keep(&text, &s->arena).data;
+}
+
 EtcStatus session_set_plan(Session *s, StrView value) {
   PassOptions *o = &settings_options(s)->pass;
   StrView name = value, rest = {0}, part;
@@ -52,7 +64,7 @@ EtcStatus session_set_plan(Session *s, StrView value) {
   const Planner *planner = registry_planner(&s->registry, name);
   if (!planner) {
     const char *hint = session_did_you_mean(s, registry_nearest_planner(&s->registry, name));
-    return session_usage(s, "--plan", hint ? hint : "there are best, greedy and naive",
+    return session_usage(s, "--plan", hint ? hint : list_planners(s),
                          "there is no memory planner '" SV_FMT "'", SV_ARG(name));
   }
   o->planner = planner;

@@ -24,15 +24,17 @@ static EtcStatus find_before(Session *s, StrView name, StageId stage, const Pass
                        SV_ARG(name));
 }
 
-/* Behind a stage graphs are at its level. */
+/* Behind a stage graphs are at its level, before a pass at that which the pass takes. */
 static EtcStatus check_level(Session *s, const AddedPass *added) {
-  Level level = stage_level(added->stage);
+  const PassRow *before = added->before;
+  Level level = before ? before->level_in : stage_level(added->stage);
   if (manager_accepts(added->row, level))
     return ETC_OK;
-  return session_usage(s, "--pass", "write --pass NAME@STAGE:before-PASS for a place in the stage",
-                       "behind stage %s graphs are at level %s, and pass '%s' takes level %s",
-                       stage_name(added->stage), level_name(level), added->row->name,
-                       level_name(added->row->level_in));
+  return session_usage(
+      s, "--pass", before ? NULL : "write --pass NAME@STAGE:before-PASS for a place in the stage",
+      "%s %s graphs are at level %s, and pass '%s' takes level %s",
+      before ? "before pass" : "behind stage", before ? before->name : stage_name(added->stage),
+      level_name(level), added->row->name, level_name(added->row->level_in));
 }
 
 /* NAME[@STAGE[:before-PASS]] */
@@ -59,7 +61,7 @@ EtcStatus session_set_pass(Session *s, StrView value) {
     StrView other = {place.data + before.size, place.size - before.size};
     status = find_before(s, other, added.stage, &added.before);
   }
-  if (status == ETC_OK && !added.before)
+  if (status == ETC_OK)
     status = check_level(s, &added);
   if (status != ETC_OK)
     return status;

@@ -105,7 +105,8 @@ static bool is_past(const Method *m, StageId stage) {
     return false;
   if (g->stage.size)
     return stage <= stage_find(g->stage); /* checked when it was read */
-  return g->level > LEVEL_ATEN && g->level >= stage_level(stage) && stage != STAGE_TO_BACKEND;
+  bool delegates = stage == STAGE_TO_BACKEND && g->level == stage_level(stage);
+  return g->level > LEVEL_ATEN && g->level >= stage_level(stage) && !delegates;
 }
 
 static Status no_preparation(Session *s, Method *m) {

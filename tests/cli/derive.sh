@@ -6,6 +6,9 @@ t verify a.pte
 t inspect a.pte
 calls="-i 0=$data/llm/tokens3.npy -i 1=$data/llm/at0.npy -i 0=$data/llm/tokens1.npy -i 1=$data/llm/at3.npy"
 t run a.pte $calls
+# What inspect suggests has the sizes that lowering derives.
+printf 'derive: {llm: {context: 8}}\n' >llm.yaml
+t inspect $m --recipe llm.yaml | tail -2
 t lower $m --derive llm:context=8 --backend xnnpack:min-ops=1 -o x.pte
 t run x.pte $calls
 t lower $m --derive llm:context=8 --dim past=0..3 --dim n=1..2 -q -o small.pte

@@ -81,12 +81,14 @@ t lower chain.etir $faulty --backend negate:level=x -o no.pte
 t lower chain.etir $faulty --backend negat -o no.pte
 t lower chain.etir $faulty --plan row -o row.pte
 t lower chain.etir $faulty --plan ro -o no.pte
+t lower chain.etir $faulty --plan other -o no.pte
+t lower core.etir $faulty --pass exchange@to_executorch:before-schedule_nodes -o no.pte
 t lower chain.etir $faulty --memory small=16,large=1K --plan row -o banks.pte
 t inspect row.pte
 
 echo "## what is refused when it is read"
 for FAULT in abi name "pass name" "pass name empty" "pass function" "pass summary" "pass import" "pass emit" "pass level" "pass there" "backend name" \
-  "backend id" "backend function" "backend settings" "backend pass" "backend there" "planner name" "planner function" "planner there" "reader id" \
+  "backend id" "backend function" "backend settings" "backend setting" "backend pass" "backend there" "planner name" "planner function" "planner there" "reader id" \
   "reader function" "reader there"; do
   export FAULT
   echo "# $FAULT"

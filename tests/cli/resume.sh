@@ -48,3 +48,10 @@ t lower wrong.etir -o w.pte
 sed '1s/"backend=xnnpack[^"]*"/"plugin=x.so"/' stages/06-to_backend.etir >wrong.etir
 t lower wrong.etir -o w.pte
 rm -r stages
+# A textual graph of the last level, as print writes it of a model and of a program.
+"$ETC" lower $data/relu.onnx --dim batch=1 -o whole.pte -q
+"$ETC" print $data/relu.onnx --dim batch=1 --stage to_executorch --full-constants -o last.etir
+t lower last.etir -o last.pte -q
+"$ETC" print whole.pte --full-constants -o program.etir
+t lower program.etir -o program.pte -q
+cmp last.pte whole.pte && cmp program.pte whole.pte

@@ -3,8 +3,9 @@
 #include "inspect.h"
 
 #include "onnx/describe.h"
-#include "pipeline/recipe.h"
 #include "onnx/suggest.h"
+#include "pipeline/derive.h"
+#include "pipeline/recipe.h"
 #include "support/json.h"
 
 /* One look at one model. */
@@ -14,6 +15,8 @@ typedef struct Inspection {
   const Source *read; /* or NULL */
   bool json;
   Arena arena;
+  DimFlag *derived; /* by --derive of the recipe: nothing is suggested for them */
+  uint32_t derived_count;
   DimSuggestions dims;
   StrBuf messages; /* of lowering it */
   bool lowers;
@@ -24,17 +27,39 @@ static void keep_message(void *user, const char *text, size_t size) {
   strbuf_append(user, (StrView){text, size});
 }
 
-static ImportOptions given_dims(Session *s) {
-  const MethodOptions *own = session_own(s);
-  return (ImportOptions){.dims = options_dim_flags(&s->arena, own), .dim_count = own->dim_count};
+static ImportOptions given_dims(Inspection *i) {
+  const MethodOptions *own = session_own(i->line->session);
+  uint32_t count = own->dim_count;
+  DimFlag *flags = ARENA_ARRAY(&i->arena, DimFlag, count + i->derived_count);
+  if (count)
+    memcpy(flags, options_dim_flags(&i->arena, own), count * sizeof *flags);
+  for (uint32_t k = 0; k < i->derived_count; k++)
+    if (!options_dim(own, i->derived[k].name))
+      flags[count++] = i->derived[k];
+  return (ImportOptions){.dims = flags, .dim_count = count};
 }
 
 static const char *flag_text(Inspection *i, const DimFlag *flag) {
   return options_dim_text(&i->arena, flag);
 }
 
+/* Lowering finds the same sizes by itself; all of o that is not kept ends with its session. */
+static void take_derived(Inspection *i, Session *with, MethodOptions *o, const OnnxModel *model) {
+  uint32_t given = o->dim_count;
+  if (derive_dims(with, o, model->proto->graph) != STATUS_OK)
+    return;
+  i->derived = ARENA_ARRAY(&i->arena, DimFlag, o->dim_count - given);
+  for (uint32_t k = given; k < o->dim_count; k++) {
+    DimFlag flag = o->dims[k].flag;
+    flag.name = sv_from(arena_strdup(&i->arena, flag.name));
+    flag.same = sv_from(arena_strdup(&i->arena, flag.same));
+    flag.plus = sv_from(arena_strdup(&i->arena, flag.plus));
+    i->derived[i->derived_count++] = flag;
+  }
+}
+
 /* The dims of a recipe, as if they were given. */
-static EtcStatus take_recipe(Inspection *i) {
+static EtcStatus take_recipe(Inspection *i, const OnnxModel *model) {
   Session *s = i->line->session, *with;
   if (!s->recipe)
     return ETC_OK;
@@ -43,10 +68,13 @@ static EtcStatus take_recipe(Inspection *i) {
   EtcStatus status = etc_session_set(with, "recipe", s->recipe);
   if (status == ETC_OK)
     status = recipe_apply(with);
-  const MethodOptions *o = session_resolve(with, SV("forward")), *own = session_own(s);
+  MethodOptions *o = session_resolve(with, SV("forward"));
+  const MethodOptions *own = session_own(s);
   for (uint32_t k = 0; k < o->dim_count && status == ETC_OK; k++)
     if (!options_dim(own, o->dims[k].flag.name))
       status = etc_session_set(s, "dim", flag_text(i, &o->dims[k].flag));
+  if (status == ETC_OK)
+    take_derived(i, with, o, model);
   etc_session_free(with);
   return status;
 }
@@ -198,8 +226,8 @@ EtcStatus inspect_model(const CommandLine *line, const char *path, const Source 
   OnnxModel model;
   TRY(session_status(read ? session_open_onnx(s, read, &model)
                           : onnx_model_open(&model, &s->sink, path)));
-  EtcStatus status = take_recipe(&i);
-  ImportOptions options = given_dims(s);
+  EtcStatus status = take_recipe(&i, &model);
+  ImportOptions options = given_dims(&i);
   if (status == ETC_OK) {
     suggest_dims(&s->ctx, &model, &options, &i.arena, &i.dims);
     try_lowering(&i);

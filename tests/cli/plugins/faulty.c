@@ -185,6 +185,8 @@ static void break_backend(void) {
 }
 
 static void break_pass(void) {
+  if (has("backend setting"))
+    settings[0].argument = NULL;
   if (has("pass name"))
     pass.name = "a:b";
   if (has("pass name empty"))
