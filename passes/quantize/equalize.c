@@ -158,12 +158,19 @@ static bool channels_fit(const Graph *g, ValueId v, bool linear) {
   return value_rank(g, v) >= 2 && (!linear || value_rank(g, v) == 2);
 }
 
+/* Whether n stands between two products. rows: channels are last, where only functions commute. */
+static bool passes_on(const Graph *g, NodeId n, bool rows) {
+  OpId op = node_cget(g, n)->op;
+  bool function = op == OP_RELU || op == OP_LEAKY_RELU || op == OP_CLAMP;
+  return commutes(g, n) && (!rows || function);
+}
+
 /* places: how many columns each channel is there. */
 static NodeId second_of(const Graph *g, NodeId first, uint64_t *places) {
   *places = 1;
   ValueId v = node_result(g, first, 0);
   bool linear = node_cget(g, first)->op == OP_LINEAR;
-  bool rows = linear && value_rank(g, v) != 2; /* channels last, where only functions commute */
+  bool rows = linear && value_rank(g, v) != 2;
   for (uint32_t step = 0; step < STEPS_MAX; step++) {
     NodeId user = value_only_user(g, v);
     if (!user || node_arg(g, user, 0)->kind != ARG_VALUE || node_value(g, user, 0) != v)
@@ -172,10 +179,9 @@ static NodeId second_of(const Graph *g, NodeId first, uint64_t *places) {
       bool to_linear = node_cget(g, user)->op == OP_LINEAR;
       return rows ? (to_linear ? user : 0) : channels_fit(g, v, to_linear) ? user : 0;
     }
-    OpId op = node_cget(g, user)->op;
-    if (!commutes(g, user) || (rows && op != OP_RELU && op != OP_LEAKY_RELU && op != OP_CLAMP))
+    if (!passes_on(g, user, rows))
       return 0;
-    if (op == OP_VIEW_COPY)
+    if (node_cget(g, user)->op == OP_VIEW_COPY)
       *places = flattened_places(g, user);
     v = node_result(g, user, 0);
   }

@@ -112,8 +112,7 @@ static Status unused_values(Session *s, const Layer *layer) {
     if (*layer->options.values[i].used)
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_VALUE_UNKNOWN, DIAG_NOWHERE);
-    diag_message(d, "no input of %s fits --value " SV_FMT, whose(s, layer),
-                 SV_ARG(text));
+    diag_message(d, "no input of %s fits --value " SV_FMT, whose(s, layer), SV_ARG(text));
     const char *equals = memchr(text.data, '=', text.size);
     StrView name = {text.data, equals ? (size_t)(equals - text.data) : text.size};
     status = end_with_names(s, d, layer, name, false);

@@ -38,11 +38,15 @@ static void add_entry(Reader *r, StrView key, StrView value) {
 /* A list of values, each as if the option were given once more. */
 static EtcStatus read_list(Reader *r, StrView key) {
   EtcStatus status = ETC_OK;
+  bool some = false;
   while (yaml_more(r->yaml, &status)) {
     StrView value = {0};
     TRY(yaml_scalar(r->yaml, "a value", &value));
     add_entry(r, key, value);
+    some = true;
   }
+  if (status == ETC_OK && !some)
+    return yaml_wrong(r->yaml, "leave the key out", SV_FMT " has an empty list", SV_ARG(key));
   return status;
 }
 
@@ -163,6 +167,9 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
   while (yaml_more(r->yaml, &status)) {
     StrView name = {0}, value = {0};
     TRY(yaml_scalar(r->yaml, "a name", &name));
+    if (memchr(name.data, between[0], name.size))
+      return yaml_wrong(r->yaml, NULL, "'" SV_FMT "' has a '%s', which ends names", SV_ARG(name),
+                        between);
     TRY(yaml_next(r->yaml));
     TRY(read_pair_value(r, key, name, &value));
     const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),

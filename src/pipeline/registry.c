@@ -109,18 +109,23 @@ static Status check_pass(const Loading *l, const PassRow *row) {
   return STATUS_OK;
 }
 
+static Status check_settings(const Loading *l, const Backend *b) {
+  uint32_t count = 0;
+  for (; b->settings[count].name; count++)
+    if (!b->settings[count].argument || !b->settings[count].summary)
+      return refuse(l, "setting '%s' of backend '%s' lacks its argument or summary",
+                    b->settings[count].name, b->name);
+  if (count > BACKEND_MAX_SETTINGS)
+    return refuse(l, "backend '%s' has more than %d settings", b->name, BACKEND_MAX_SETTINGS);
+  return STATUS_OK;
+}
+
 static Status check_backend(const Loading *l, const Backend *b) {
   if (!is_name(b->name) || !b->id || !b->id[0])
     return refuse(l, "a backend has no name of lower-case letters, or no id");
   if (!b->summary || !b->settings || !b->knows || !b->partition || !b->preprocess)
     return refuse(l, "backend '%s' lacks its summary, settings or functions", b->name);
-  uint32_t settings = 0;
-  for (; b->settings[settings].name; settings++)
-    if (!b->settings[settings].argument || !b->settings[settings].summary)
-      return refuse(l, "setting '%s' of backend '%s' lacks its argument or summary",
-                    b->settings[settings].name, b->name);
-  if (settings > BACKEND_MAX_SETTINGS)
-    return refuse(l, "backend '%s' has more than %d settings", b->name, BACKEND_MAX_SETTINGS);
+  TRY(check_settings(l, b));
   for (uint32_t i = 0; b->passes && b->passes[i]; i++)
     if (!registry_pass(l->r, sv_from(b->passes[i])))
       return refuse(l, "backend '%s' wants a pass '%s', which there is not", b->name, b->passes[i]);

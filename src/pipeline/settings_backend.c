@@ -39,19 +39,6 @@ static EtcStatus check_nodes(Session *s, const Backend *backend, const BackendSe
   return ETC_OK;
 }
 
-/* Whether the value is one of the words that '|' separates. */
-static bool is_choice(const char *words, StrView value) {
-  StrView rest = sv_from(words);
-  while (rest.size) {
-    StrView word = rest, others = {0};
-    (void)session_split(rest, '|', &word, &others);
-    if (sv_eq(word, value))
-      return true;
-    rest = others;
-  }
-  return false;
-}
-
 static EtcStatus check_value(Session *s, const Backend *backend, const BackendSetting *setting,
                              StrView value) {
   uint64_t number;
@@ -59,7 +46,7 @@ static EtcStatus check_value(Session *s, const Backend *backend, const BackendSe
     return ETC_OK;
   if (value.size && setting->kind == SETTING_NODES)
     return check_nodes(s, backend, setting, value);
-  if (setting->kind == SETTING_CHOICE && is_choice(setting->argument, value))
+  if (setting->kind == SETTING_CHOICE && text_among(value, setting->argument))
     return ETC_OK;
   if (setting->kind == SETTING_NUMBER && text_parse_u64(value, &number) && number >= 1 &&
       number <= UINT32_MAX)
@@ -100,6 +87,8 @@ static EtcStatus set_one(Session *s, BackendChoice *choice, StrView text) {
 EtcStatus session_set_backend(Session *s, StrView value) {
   StrView name = value, rest = {0};
   (void)session_split(value, ':', &name, &rest);
+  if (sv_eq(value, SV("portable")))
+    return ETC_OK; /* the kernels that run what no backend takes */
   BackendChoice choice = {.backend = registry_backend(&s->registry, name)};
   if (!choice.backend)
     return unknown_backend(s, name);

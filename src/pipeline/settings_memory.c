@@ -25,7 +25,8 @@ static bool parse_yes(StrView text, bool *out) {
 }
 
 static EtcStatus set_plan_key(Session *s, PassOptions *o, StrView part) {
-  const char *hint = "there are inputs=yes|no, outputs=yes|no and align=N, a power of two from 16";
+  const char *hint = "there are inputs=yes|no, outputs=yes|no and align=N, a power of two from 16 "
+                     "to 4096";
   StrView key, value;
   bool planned = true, good = session_split(part, '=', &key, &value);
   uint64_t align = 0;

@@ -73,6 +73,8 @@ class Checker:
         words = [values.get(word, word) for word in text.split()]
         if words == ["lower", "--help"] or len(words) == 1 and words[0] not in ("help", "passes", "backends", "ops", "version", "explain"):
             return ["help", words[0]]
+        if words[:2] == ["recipe", "check"]:
+            return [*words[:2], "xnnpack"]
         if words[0] == "why":
             words += ["--dim", "batch=1"]
         if words[0] in ("lower", "print"):

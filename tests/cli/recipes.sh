@@ -100,3 +100,13 @@ methods:
 END
 t lower --recipe other.yaml -o no.pte
 t lower $data/add.onnx --derive llm:context=8,eos=1,eos=2 -o no.pte
+# One method without the backend of the others; a list without anything; a name that its mark would end.
+cat >apart.yaml <<END
+backend: {xnnpack: {min-ops: 1}}
+methods:
+  one: {model: $data/relu.onnx, dim: {batch: 2}}
+  two: {model: $data/relu.onnx, dim: {batch: 2}, backend: portable}
+END
+t lower --recipe apart.yaml -o apart.pte -q --explain
+bad 'backend: []\n'
+bad 'constant-methods: {"a=b": 1}\n'

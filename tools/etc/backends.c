@@ -16,6 +16,8 @@ int cmd_backends(const CommandLine *line) {
   TRY(expect_arguments(line, 0, ""));
   TRY(command_line_apply(line));
   StrBuf text = {0};
+  strbuf_printf(&text, "%-10s %s\n", "portable",
+                "The kernels of the runtime, which run what no backend takes");
   const Registry *r = &line->session->registry;
   for (uint32_t i = 0; i < r->backend_count; i++)
     print_backend(r->backends[i], &text);

@@ -40,6 +40,7 @@ static void prepare_messages(Session *s, int argc, char **argv) {
 static EtcStatus apply_message_options(const CommandLine *line) {
   const char *format = command_line_value(line, OPT_DIAGNOSTICS),
              *color = command_line_value(line, OPT_COLOR);
+  line->session->sink.quiet |= command_line_has(line, OPT_QUIET); /* as in -qv, too */
   EtcStatus status = format ? etc_session_set(line->session, "diagnostics", format) : ETC_OK;
   if (status == ETC_OK && color && strcmp(color, "auto") != 0)
     status = etc_session_set(line->session, "color", color);

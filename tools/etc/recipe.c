@@ -40,11 +40,9 @@ static EtcStatus show(const CommandLine *line, const char *name, StrBuf *out) {
   for (t = recipe_texts; t->name && count < COUNT_OF(names); t++)
     names[count++] = t->name;
   const char *nearest = text_nearest(sv_from(name), names, count);
-  const char *hint = access(name, F_OK) == 0
-                         ? arena_printf(&line->session->arena,
-                                        "'etc recipe check %s' says what the file sets", name)
-                     : nearest ? session_did_you_mean(line->session, nearest)
-                               : "'etc recipe list' lists the recipes";
+  const char *hint = access(name, F_OK) == 0 ? "'etc recipe check FILE' says what a file sets"
+                     : nearest               ? session_did_you_mean(line->session, nearest)
+                                             : "'etc recipe list' lists the recipes";
   return session_usage(line->session, "", hint, "no recipe '%s' comes with etc", name);
 }
 
