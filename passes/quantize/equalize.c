@@ -13,6 +13,8 @@
 
 enum { SWEEPS = 16, STEPS_MAX = 8 };
 #define SETTLED 0.01 /* of the logarithm of a factor */
+/* Of the factors of a pair. Most networks as they are trained stay as they are: 1 dB better. */
+#define SPREAD_MIN 2.0
 #define FACTOR_MAX 1e6
 
 /* The channels of a weight: element i is of channel i / inner % count / repeat. Where nothing is
@@ -283,17 +285,22 @@ static void scale(const Side *s, const double *by, bool divide) {
     s->bias[c] = (float)((double)s->bias[c] / by[c]);
 }
 
-/* The largest logarithm of a factor. */
+/* Divides one side by the factors, and multiplies the other. Returns the largest logarithm of one;
+ * 0 where all are so much alike that nothing is done. */
 static double balance(const Pair *p, Arena *arena) {
   double *a = ARENA_ARRAY(arena, double, p->channels + 1),
-         *b = ARENA_ARRAY(arena, double, p->channels + 1), most = 0;
+         *b = ARENA_ARRAY(arena, double, p->channels + 1), most = 0, least = INFINITY, greatest = 0;
   largest(&p->from, a, p->channels);
   largest(&p->to, b, p->channels);
   for (uint64_t c = 0; c < p->channels; c++) {
     double s = a[c] > 0 && b[c] > 0 ? sqrt(a[c] / b[c]) : 1;
     a[c] = isfinite(s) ? fmin(fmax(s, 1 / FACTOR_MAX), FACTOR_MAX) : 1;
     most = fmax(most, fabs(log(a[c])));
+    least = fmin(least, a[c]);
+    greatest = fmax(greatest, a[c]);
   }
+  if (greatest < SPREAD_MIN * least)
+    return 0;
   scale(&p->from, a, true);
   scale(&p->to, a, false);
   return most;

@@ -1,6 +1,6 @@
-/* See max_drop.h. The order of the nodes comes from one comparison with everything quantized. How
- * many of them it takes is found by halving, each time with a new calibration: what is left in
- * floats changes the ranges of the rest. */
+/* See max_drop.h. The order of the nodes comes from one comparison with everything quantized: first
+ * those whose noise alone makes the outputs worst. How many of them it takes is found by halving,
+ * each time with a new calibration: what is left in floats changes the ranges of the rest. */
 #include "pipeline/max_drop.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ enum { NAMES_MAX = 10, WORST_MAX = 3 };
 /* A node that can stay in floats. */
 typedef struct Candidate {
   NodeId node;
-  double own; /* SQNR */
+  double effect, own; /* SQNR, see compare.h; infinite where it is not known */
 } Candidate;
 
 typedef struct Search {
@@ -42,9 +42,10 @@ EtcStatus session_set_max_drop(Session *s, StrView value) {
                        "--max-drop does not take '" SV_FMT "'", SV_ARG(value));
 }
 
-static int compare_own(const void *a, const void *b) {
+static int compare_damage(const void *a, const void *b) {
   const Candidate *x = a, *y = b;
-  int order = ORDER(x->own, y->own);
+  int order = ORDER(x->effect, y->effect);
+  order = order ? order : ORDER(x->own, y->own);
   return order ? order : ORDER(x->node, y->node);
 }
 
@@ -54,11 +55,12 @@ static void list_candidates(Search *r, const Compare *c, const NodeId *nodes) {
     NodeId n = nodes[i];
     if (n >= r->plain->node_count) /* rows of a table, which a new node makes */
       n = value_def(r->plain, c->pairs[i].plain);
-    double own = compare_sqnr(&c->pairs[i].own);
+    double own = compare_sqnr(&c->pairs[i].own), effect = compare_effect(&c->pairs[i]);
     if (n && !c->pairs[i].output)
-      r->list[r->count++] = (Candidate){n, isnan(own) ? INFINITY : own};
+      r->list[r->count++] =
+          (Candidate){n, isnan(effect) ? INFINITY : effect, isnan(own) ? INFINITY : own};
   }
-  qsort(r->list, r->count, sizeof *r->list, compare_own);
+  qsort(r->list, r->count, sizeof *r->list, compare_damage);
 }
 
 /* By node: the first `kept` candidates. */
@@ -81,6 +83,7 @@ static Status try_kept(Search *r, uint32_t kept) {
   TRY(manager_quantize(&r->s->manager, r->g));
   find_pairs(r->plain, r->g, &r->arena, &c, &nodes);
   TRY(dataset_open(&set, r->g, options_samples(r->options), (DataShard){0, 1}, &s->sink));
+  c.effects = r->list == NULL;
   Status status = compare_run(&c, set, NULL, &s->sink);
   dataset_close(set);
   r->sqnr = NAN;

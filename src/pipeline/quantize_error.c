@@ -21,6 +21,7 @@ static Status compare(Measure *r, const char *data, QuantizeErrors *out) {
   DataSet *set = NULL;
   TRY(dataset_open(&set, r->g, data, (DataShard){0, 1}, &r->s->sink));
   out->samples = dataset_count(set);
+  r->compare.effects = true;
   Status status = compare_run(&r->compare, set, progress ? &progress->samples : NULL, &r->s->sink);
   dataset_close(set);
   return status;
@@ -46,15 +47,14 @@ static const char *node_text(const Measure *r, NodeId n) {
 
 /* --- rows --- */
 
-static double damage(const QuantizeError *e) {
-  double own = compare_sqnr(&e->own);
-  return isnan(own) ? INFINITY : own;
-}
+static double or_infinite(double sqnr) { return isnan(sqnr) ? INFINITY : sqnr; }
 
 static int compare_rows(const void *a, const void *b) {
   const QuantizeError *x = a, *y = b;
-  double dx = damage(x), dy = damage(y);
-  int order = ORDER(dx, dy);
+  double effects[] = {or_infinite(x->effect), or_infinite(y->effect)};
+  double owns[] = {or_infinite(compare_sqnr(&x->own)), or_infinite(compare_sqnr(&y->own))};
+  int order = ORDER(effects[0], effects[1]);
+  order = order ? order : ORDER(owns[0], owns[1]);
   return order ? order : ORDER(x->order, y->order);
 }
 
@@ -83,6 +83,7 @@ static void list_rows(const Measure *r, QuantizeErrors *out) {
                         .node = node_text(r, n),
                         .loc = n ? node_cget(r->g, n)->loc : 0,
                         .order = i,
+                        .effect = compare_effect(&c->pairs[i]),
                         .own = c->pairs[i].own,
                         .all = c->pairs[i].all};
   }

@@ -11,13 +11,14 @@ typedef struct QuantizeError {
   const char *node; /* operator and name of the model's node, the op, or "input" */
   LocId loc;        /* of the node; 0 for inputs and outputs */
   uint32_t order;   /* in the graph */
+  double effect;    /* dB that outputs have when only this node adds noise, see compare_effect */
   CompareSums own;  /* what the node adds; not of outputs */
   CompareSums all;  /* what has piled up */
 } QuantizeError;
 
 typedef struct QuantizeErrors {
   uint64_t samples;
-  QuantizeError *rows, *outputs; /* rows: the worst `own` first */
+  QuantizeError *rows, *outputs; /* rows: the worst `effect` first */
   uint32_t row_count, output_count;
 } QuantizeErrors;
 

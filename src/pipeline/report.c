@@ -165,6 +165,7 @@ static void write_error(JsonWriter *w, const QuantizeError *e, bool output) {
     json_named_string(w, output ? "output" : "value", e->value);
   if (!output) {
     json_named_string(w, "node", sv_from(e->node));
+    write_figure(w, "output_sqnr", e->effect, 1);
     write_figure(w, "own_sqnr", compare_sqnr(&e->own), 1);
   }
   if (e->loc)

@@ -7,9 +7,12 @@
 
 #include "interp/interp.h"
 
+enum { EFFECT_SAMPLES = 4, EFFECT_RUNS = 2 }; /* at most; and for each sample that is compared */
+
 typedef struct Comparison {
   Compare *c;
-  uint32_t *kept; /* by value of the plain graph: 1 + its place in Sample.kept */
+  uint64_t effect_step; /* effects are measured on one of so many samples; 0: on none */
+  uint32_t *kept;       /* by value of the plain graph: 1 + its place in Sample.kept */
   uint32_t kept_count;
   uint32_t *first, *next; /* by value of the quantized graph: 1 + its first pair; by pair */
   ValueId *forced;        /* by value of the quantized graph: the value in floats */
@@ -21,6 +24,10 @@ typedef struct Sample {
   Arena *arena;
   Tensor *kept;
   CompareSums *all, *own; /* by pair */
+  Tensor *noisy;          /* by pair: the value with its own noise; NULL: effects are not wanted */
+  double *effects;        /* by pair */
+  CompareSums *outputs;   /* by pair that is an output, of a run with one noisy value */
+  uint32_t one;           /* the pair of that */
   bool forcing;
 } Sample;
 
@@ -76,20 +83,34 @@ double compare_cosine(const CompareSums *sums) {
   return sums->product / (sqrt(sums->signal) * sqrt(sums->other));
 }
 
+double compare_effect(const ComparePair *pair) {
+  if (pair->effect_samples == 0)
+    return NAN;
+  return pair->effect == 0 ? INFINITY : -10 * log10(pair->effect / (double)pair->effect_samples);
+}
+
 /* --- one sample --- */
+
+static Tensor copy_of(Arena *arena, const Tensor *tensor) {
+  Tensor copy = *tensor;
+  uint64_t size = tensor_bytes(tensor);
+  copy.data = arena_alloc(arena, (size_t)size + 1);
+  copy.capacity = size;
+  if (size)
+    memcpy(copy.data, tensor->data, (size_t)size);
+  return copy;
+}
+
+static void overwrite(Tensor *tensor, const Tensor *from) {
+  if (from->data && from->dtype == tensor->dtype && same_shape(from, tensor) && from->capacity)
+    memcpy(tensor->data, from->data, (size_t)from->capacity);
+}
 
 static void keep(void *user, ValueId v, Tensor *tensor) {
   Sample *s = user;
   uint32_t place = s->o->kept[v];
-  if (!place)
-    return;
-  Tensor *to = &s->kept[place - 1];
-  uint64_t size = tensor_bytes(tensor);
-  *to = *tensor;
-  to->data = arena_alloc(s->arena, (size_t)size + 1);
-  to->capacity = size;
-  if (size)
-    memcpy(to->data, tensor->data, (size_t)size);
+  if (place)
+    s->kept[place - 1] = copy_of(s->arena, tensor);
 }
 
 static void compare(void *user, ValueId v, Tensor *tensor) {
@@ -100,12 +121,36 @@ static void compare(void *user, ValueId v, Tensor *tensor) {
     const ComparePair *pair = &o->c->pairs[i - 1];
     if (!s->forcing || !pair->output)
       add_tensor(&sums[i - 1], &s->kept[o->kept[pair->plain] - 1], tensor);
+    if (s->forcing && s->noisy && !pair->output)
+      s->noisy[i - 1] = copy_of(s->arena, tensor);
   }
-  if (!s->forcing || !o->forced[v])
-    return;
-  const Tensor *from = &s->kept[o->kept[o->forced[v]] - 1];
-  if (from->data && from->dtype == tensor->dtype && same_shape(from, tensor) && from->capacity)
-    memcpy(tensor->data, from->data, (size_t)from->capacity);
+  if (s->forcing && o->forced[v])
+    overwrite(tensor, &s->kept[o->kept[o->forced[v]] - 1]);
+}
+
+/* In a run in floats: makes one value noisy, and sums up what comes of it. */
+static void disturb(void *user, ValueId v, Tensor *tensor) {
+  Sample *s = user;
+  const Compare *c = s->o->c;
+  if (c->pairs[s->one].plain == v)
+    overwrite(tensor, &s->noisy[s->one]);
+  for (uint32_t i = 0; i < c->pair_count; i++)
+    if (c->pairs[i].output && c->pairs[i].plain == v)
+      add_tensor(&s->outputs[i], &s->kept[s->o->kept[v] - 1], tensor);
+}
+
+static Status measure_effects(Sample *s, SampleWorker *worker, DiagSink *sink) {
+  const Compare *c = s->o->c;
+  for (s->one = 0; s->one < c->pair_count; s->one++) {
+    if (!value_def(c->plain, c->pairs[s->one].plain) || !s->noisy[s->one].data)
+      continue; /* outputs have no noisy value */
+    memset(s->outputs, 0, c->pair_count * sizeof *s->outputs);
+    TRY(interp_watch(c->plain, worker->inputs, worker->loop->input_count, sink, disturb, s));
+    for (uint32_t i = 0; i < c->pair_count; i++)
+      if (s->outputs[i].signal > 0)
+        s->effects[s->one] = fmax(s->effects[s->one], s->outputs[i].noise / s->outputs[i].signal);
+  }
+  return STATUS_OK;
 }
 
 static Status run_sample(SampleWorker *worker, DiagSink *sink, bool again) {
@@ -119,11 +164,18 @@ static Status run_sample(SampleWorker *worker, DiagSink *sink, bool again) {
                 .arena = arena,
                 .kept = ARENA_ARRAY(arena, Tensor, o->kept_count + 1),
                 .all = ARENA_ARRAY(arena, CompareSums, c->pair_count + 1),
-                .own = ARENA_ARRAY(arena, CompareSums, c->pair_count + 1)};
+                .own = ARENA_ARRAY(arena, CompareSums, c->pair_count + 1),
+                .effects = ARENA_ARRAY(arena, double, c->pair_count)};
+  bool effects = o->effect_step && worker->sample % o->effect_step == o->effect_step / 2;
   TRY(interp_watch(c->plain, worker->inputs, count, sink, keep, s));
   TRY(interp_watch(c->quantized, worker->inputs, count, sink, compare, s));
   s->forcing = true;
-  return interp_watch(c->quantized, worker->inputs, count, sink, compare, s);
+  if (effects) {
+    s->noisy = ARENA_ARRAY(arena, Tensor, c->pair_count);
+    s->outputs = ARENA_ARRAY(arena, CompareSums, c->pair_count);
+  }
+  TRY(interp_watch(c->quantized, worker->inputs, count, sink, compare, s));
+  return effects ? measure_effects(s, worker, sink) : STATUS_OK;
 }
 
 static void add_sample(SampleWorker *worker) {
@@ -132,6 +184,10 @@ static void add_sample(SampleWorker *worker) {
   for (uint32_t i = 0; i < c->pair_count; i++) {
     add_sums(&c->pairs[i].all, &s->all[i]);
     add_sums(&c->pairs[i].own, &s->own[i]);
+    if (s->noisy && s->noisy[i].data && value_def(c->plain, c->pairs[i].plain)) {
+      c->pairs[i].effect += s->effects[i];
+      c->pairs[i].effect_samples++;
+    }
   }
 }
 
@@ -151,6 +207,8 @@ static void make_tables(Comparison *o, Arena *arena) {
   for (uint32_t i = 0; i < c->pair_count; i++) {
     ComparePair *pair = &c->pairs[i];
     pair->all = pair->own = (CompareSums){0};
+    pair->effect = 0;
+    pair->effect_samples = 0;
     keep_value(o, pair->plain);
     o->next[i] = o->first[pair->quantized];
     o->first[pair->quantized] = i + 1;
@@ -172,6 +230,9 @@ Status compare_run(Compare *c, DataSet *set, SampleProgress *progress, DiagSink 
                            .run = run_sample,
                            .add = add_sample};
   make_tables(&o, &arena);
+  uint64_t count = dataset_count(set), some = count * EFFECT_RUNS / (c->pair_count + 1) + 1;
+  if (c->effects)
+    o.effect_step = (count - 1) / (some < EFFECT_SAMPLES ? some : EFFECT_SAMPLES) + 1;
   Status status = samples_run(&loop, set, progress, sink);
   arena_release(&arena);
   return status;

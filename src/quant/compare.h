@@ -18,6 +18,9 @@ typedef struct ComparePair {
   bool output;     /* `own` is not wanted */
   CompareSums all; /* by a run of the quantized graph */
   CompareSums own; /* by a run in which all pairs before were given their values in floats */
+  double effect;   /* noise over signal of the worst output when this value alone is noisy, summed
+                      over `effect_samples` samples; 0 of those: not measured */
+  uint64_t effect_samples;
 } ComparePair;
 
 /* The ratio of signal to noise in dB: infinite without noise, NaN when nothing was compared. */
@@ -25,6 +28,9 @@ double compare_sqnr(const CompareSums *sums);
 /* The cosine of the angle between both as vectors; 1 when both are 0, NaN when nothing was
  * compared. */
 double compare_cosine(const CompareSums *sums);
+
+/* The SQNR of the worst output when this value alone is noisy, in dB; NaN: not measured. */
+double compare_effect(const ComparePair *pair);
 
 /* A value of the quantized graph that is given the value it has in floats, for `own`. */
 typedef struct CompareForce {
@@ -37,6 +43,8 @@ typedef struct Compare {
   uint32_t pair_count;
   const CompareForce *forces; /* results of nodes, beside the pairs that are no outputs */
   uint32_t force_count;
+  bool effects; /* those of the pairs are wanted: a run of the graph in floats for each pair, on
+                   some samples, as many as cost about what the comparison costs */
 } Compare;
 
 /* Runs both graphs on the samples that set has left (samples_run); of the sample at hand a thread

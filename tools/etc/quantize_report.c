@@ -60,8 +60,7 @@ static EtcStatus load(const CommandLine *line, const char *data, Method **method
 /* --- printing --- */
 
 /* Figures are rounded so that they are the same on all machines. */
-static const char *decibel(Report *r, const CompareSums *sums) {
-  double x = compare_sqnr(sums);
+static const char *decibel(Report *r, double x) {
   if (isnan(x))
     return "-";
   return isinf(x) ? (x > 0 ? "exact" : "-inf") : arena_printf(&r->arena, "%.1f", x + 0.0);
@@ -75,20 +74,21 @@ static const char *cosine(Report *r, const CompareSums *sums) {
 static void print_text(Report *r, StrBuf *out) {
   const QuantizeErrors *e = &r->errors;
   uint32_t shown = r->s->sink.verbose || e->row_count < ROWS ? e->row_count : ROWS;
-  strbuf_printf(out, "%7s %7s %8s  %s\n", "own dB", "all dB", "cosine",
+  strbuf_printf(out, "%9s %7s %7s %8s  %s\n", "output dB", "own dB", "all dB", "cosine",
                 e->row_count ? "value" : "no node is quantized");
   for (uint32_t i = 0; i < shown; i++) {
     const QuantizeError *row = &e->rows[i];
-    strbuf_printf(out, "%7s %7s %8s  " SV_FMT "%s%s\n", decibel(r, &row->own),
-                  decibel(r, &row->all), cosine(r, &row->all), SV_ARG(row->value),
-                  row->value.size ? ", " : "", row->node);
+    strbuf_printf(out, "%9s %7s %7s %8s  " SV_FMT "%s%s\n", decibel(r, row->effect),
+                  decibel(r, compare_sqnr(&row->own)), decibel(r, compare_sqnr(&row->all)),
+                  cosine(r, &row->all), SV_ARG(row->value), row->value.size ? ", " : "", row->node);
   }
   if (shown < e->row_count)
     strbuf_printf(out, "%" PRIu32 " more with -v\n", e->row_count - shown);
   for (uint32_t i = 0; i < e->output_count; i++) {
     const QuantizeError *output = &e->outputs[i];
-    strbuf_printf(out, "%7s %7s %8s  output " SV_FMT "\n", "", decibel(r, &output->all),
-                  cosine(r, &output->all), SV_ARG(output->value));
+    strbuf_printf(out, "%9s %7s %7s %8s  output " SV_FMT "\n", "", "",
+                  decibel(r, compare_sqnr(&output->all)), cosine(r, &output->all),
+                  SV_ARG(output->value));
   }
 }
 
@@ -100,7 +100,7 @@ static void json_figure(JsonWriter *w, const char *key, const char *text) {
 }
 
 static void json_all(Report *r, JsonWriter *w, const QuantizeError *e) {
-  json_figure(w, "sqnr", decibel(r, &e->all));
+  json_figure(w, "sqnr", decibel(r, compare_sqnr(&e->all)));
   json_figure(w, "cosine", cosine(r, &e->all));
 }
 
@@ -117,7 +117,8 @@ static void print_json(Report *r, StrBuf *out) {
     if (row->value.size)
       json_named_string(&w, "value", row->value);
     json_named_string(&w, "node", sv_from(row->node));
-    json_figure(&w, "own_sqnr", decibel(r, &row->own));
+    json_figure(&w, "output_sqnr", decibel(r, row->effect));
+    json_figure(&w, "own_sqnr", decibel(r, compare_sqnr(&row->own)));
     json_all(r, &w, row);
     json_close_object(&w);
   }

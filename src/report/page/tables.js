@@ -53,12 +53,13 @@ function showQuantization() {
   const bar = x => meter(x === null ? 0 : Math.max(0, 60 - x), 60);
   const rows = q.values.map(v => [
     v.place ? el('button', { class: 'link', type: 'button', onclick: () => showNode(0, n => n.place && rootPlace(method().places, n.place) === rootPlace(method().places, v.place)) }, v.node) : v.node,
-    v.value || '', decibel(v.own_sqnr), bar(v.own_sqnr), decibel(v.sqnr), v.cosine === null ? '' : v.cosine.toFixed(4)]);
+    v.value || '', v.output_sqnr === null ? '' : decibel(v.output_sqnr), bar(v.output_sqnr), decibel(v.own_sqnr), decibel(v.sqnr),
+    v.cosine === null ? '' : v.cosine.toFixed(4)]);
   box.replaceChildren(
     el('div', { class: 'card' }, el('h2', {}, 'The outputs'), el('p', { class: 'soft' }, `The quantized model beside the one in floats, on ${plural(q.samples, 'sample')}: signal to noise in dB, more is better.`),
       table(['output', 'dB', 'cosine'], q.outputs.map(o => [o.output, decibel(o.sqnr), o.cosine === null ? '' : o.cosine.toFixed(4)]), [1, 2])),
     el('div', { class: 'card' }, el('h2', {}, 'Layer by layer, the worst first'),
-      el('p', { class: 'soft' }, '‘Own’ is what the node adds: its weights and the rounding of its result. ‘All’ is what has piled up. The longer the bar, the worse.'),
-      table(['node', 'value', 'own dB', '', 'all dB', 'cosine'], rows, [2, 4, 5])));
+      el('p', { class: 'soft' }, '‘Output’ is what the worst output has when this node alone is quantized. ‘Own’ is what the node adds to its value: its weights and the rounding of its result. ‘All’ is what has piled up there. The longer the bar, the worse.'),
+      table(['node', 'value', 'output dB', '', 'own dB', 'all dB', 'cosine'], rows, [2, 4, 5, 6])));
 }
 views.push({ id: 'quantization', label: 'Quantization', show: showQuantization, hidden: () => !method().quantization });
