@@ -4,15 +4,21 @@
 #include "quant/compare.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "interp/interp.h"
 
-enum { EFFECT_SAMPLES = 4, EFFECT_RUNS = 2 }; /* at most; and for each sample that is compared */
+/* Effects: samples, runs for each sample that is compared, and pairs of a sample, at most; of pairs
+ * more than both of these the noisiest. */
+enum { EFFECT_SAMPLES = 4, EFFECT_RUNS = 2, EFFECT_PAIRS = 64 };
 
 typedef struct Comparison {
   Compare *c;
   uint64_t effect_step; /* effects are measured on one of so many samples; 0: on none */
-  uint32_t *kept;       /* by value of the plain graph: 1 + its place in Sample.kept */
+  uint64_t effect_pairs;
+  uint32_t *outputs, *next_output; /* by value of the plain graph: 1 + its first pair that is an
+                                      output; by pair */
+  uint32_t *kept;                  /* by value of the plain graph: 1 + its place in Sample.kept */
   uint32_t kept_count;
   uint32_t *first, *next; /* by value of the quantized graph: 1 + its first pair; by pair */
   ValueId *forced;        /* by value of the quantized graph: the value in floats */
@@ -134,16 +140,40 @@ static void disturb(void *user, ValueId v, Tensor *tensor) {
   const Compare *c = s->o->c;
   if (c->pairs[s->one].plain == v)
     overwrite(tensor, &s->noisy[s->one]);
-  for (uint32_t i = 0; i < c->pair_count; i++)
-    if (c->pairs[i].output && c->pairs[i].plain == v)
-      add_tensor(&s->outputs[i], &s->kept[s->o->kept[v] - 1], tensor);
+  for (uint32_t i = s->o->outputs[v]; i; i = s->o->next_output[i - 1])
+    add_tensor(&s->outputs[i - 1], &s->kept[s->o->kept[v] - 1], tensor);
+}
+
+static double noise_of(const CompareSums *sums) {
+  return sums->signal > 0 ? sums->noise / sums->signal : sums->noise > 0 ? INFINITY : 0;
+}
+
+static int compare_noise(const void *a, const void *b) {
+  const double *x = a, *y = b;
+  return ORDER(*y, *x);
+}
+
+/* What no more than `most` values of the sample have or exceed; 0 where there are not more. */
+static double noise_limit(const Sample *s, uint64_t most) {
+  uint32_t count = s->o->c->pair_count;
+  double *all = ARENA_ARRAY(s->arena, double, count);
+  if (count <= most)
+    return 0;
+  for (uint32_t i = 0; i < count; i++)
+    all[i] = noise_of(&s->own[i]);
+  qsort(all, count, sizeof *all, compare_noise);
+  return all[most - 1];
 }
 
 static Status measure_effects(Sample *s, SampleWorker *worker, DiagSink *sink) {
   const Compare *c = s->o->c;
+  double limit = noise_limit(s, s->o->effect_pairs);
   for (s->one = 0; s->one < c->pair_count; s->one++) {
-    if (!value_def(c->plain, c->pairs[s->one].plain) || !s->noisy[s->one].data)
-      continue; /* outputs have no noisy value */
+    Tensor *noisy = &s->noisy[s->one]; /* not of outputs; inputs are only read */
+    if (!value_def(c->plain, c->pairs[s->one].plain) || noise_of(&s->own[s->one]) < limit)
+      noisy->data = NULL;
+    if (!noisy->data)
+      continue;
     memset(s->outputs, 0, c->pair_count * sizeof *s->outputs);
     TRY(interp_watch(c->plain, worker->inputs, worker->loop->input_count, sink, disturb, s));
     for (uint32_t i = 0; i < c->pair_count; i++)
@@ -184,7 +214,7 @@ static void add_sample(SampleWorker *worker) {
   for (uint32_t i = 0; i < c->pair_count; i++) {
     add_sums(&c->pairs[i].all, &s->all[i]);
     add_sums(&c->pairs[i].own, &s->own[i]);
-    if (s->noisy && s->noisy[i].data && value_def(c->plain, c->pairs[i].plain)) {
+    if (s->noisy && s->noisy[i].data) {
       c->pairs[i].effect += s->effects[i];
       c->pairs[i].effect_samples++;
     }
@@ -204,6 +234,8 @@ static void make_tables(Comparison *o, Arena *arena) {
   o->first = ARENA_ARRAY(arena, uint32_t, c->quantized->value_count);
   o->forced = ARENA_ARRAY(arena, ValueId, c->quantized->value_count);
   o->next = ARENA_ARRAY(arena, uint32_t, c->pair_count + 1);
+  o->outputs = ARENA_ARRAY(arena, uint32_t, c->plain->value_count);
+  o->next_output = ARENA_ARRAY(arena, uint32_t, c->pair_count);
   for (uint32_t i = 0; i < c->pair_count; i++) {
     ComparePair *pair = &c->pairs[i];
     pair->all = pair->own = (CompareSums){0};
@@ -214,6 +246,10 @@ static void make_tables(Comparison *o, Arena *arena) {
     o->first[pair->quantized] = i + 1;
     if (!pair->output && value_def(c->quantized, pair->quantized))
       o->forced[pair->quantized] = pair->plain;
+    if (pair->output) {
+      o->next_output[i] = o->outputs[pair->plain];
+      o->outputs[pair->plain] = i + 1;
+    }
   }
   for (uint32_t i = 0; i < c->force_count; i++) {
     keep_value(o, c->forces[i].plain);
@@ -230,7 +266,9 @@ Status compare_run(Compare *c, DataSet *set, SampleProgress *progress, DiagSink 
                            .run = run_sample,
                            .add = add_sample};
   make_tables(&o, &arena);
-  uint64_t count = dataset_count(set), some = count * EFFECT_RUNS / (c->pair_count + 1) + 1;
+  uint64_t count = dataset_count(set), runs = count * EFFECT_RUNS,
+           some = runs / (c->pair_count + 1) + 1;
+  o.effect_pairs = runs > EFFECT_PAIRS ? runs : EFFECT_PAIRS;
   if (c->effects)
     o.effect_step = (count - 1) / (some < EFFECT_SAMPLES ? some : EFFECT_SAMPLES) + 1;
   Status status = samples_run(&loop, set, progress, sink);
