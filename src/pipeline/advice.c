@@ -158,7 +158,7 @@ static void advise_quantize(const Method *m, Advice *a) {
 static void advise_outputs(const Method *m, Advice *a) {
   const QuantizeErrors *e = m->errors;
   for (uint32_t i = 0; e && m->options->max_drop <= 0 && i < e->output_count; i++) {
-    double all = compare_sqnr(&e->outputs[i].all);
+    double all = compare_sqnr(&e->outputs[i].pair->all);
     if (!(all < LOW_SQNR))
       continue;
     strbuf_append(&a->text, SV("output "));
@@ -171,7 +171,7 @@ static void advise_outputs(const Method *m, Advice *a) {
 
 static void advise_layers(const QuantizeErrors *e, Advice *a) {
   for (uint32_t i = 0; e && i < e->row_count && i < LAYERS_MAX; i++) {
-    double own = compare_sqnr(&e->rows[i].own);
+    double own = compare_sqnr(&e->rows[i].pair->own);
     if (!(own < LOW_SQNR) || !e->rows[i].loc)
       continue;
     strbuf_append_printable(&a->text, sv_from(e->rows[i].node));

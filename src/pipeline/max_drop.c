@@ -17,7 +17,7 @@ enum { NAMES_MAX = 10, WORST_MAX = 3 };
 /* A node that can stay in floats. */
 typedef struct Candidate {
   NodeId node;
-  double effect, own; /* SQNR, see compare.h; infinite where it is not known */
+  const ComparePair *pair; /* of the comparison with everything quantized */
 } Candidate;
 
 typedef struct Search {
@@ -42,10 +42,9 @@ EtcStatus session_set_max_drop(Session *s, StrView value) {
                        "--max-drop does not take '" SV_FMT "'", SV_ARG(value));
 }
 
-static int compare_damage(const void *a, const void *b) {
+static int compare_candidates(const void *a, const void *b) {
   const Candidate *x = a, *y = b;
-  int order = ORDER(x->effect, y->effect);
-  order = order ? order : ORDER(x->own, y->own);
+  int order = compare_damage(x->pair, y->pair);
   return order ? order : ORDER(x->node, y->node);
 }
 
@@ -55,12 +54,10 @@ static void list_candidates(Search *r, const Compare *c, const NodeId *nodes) {
     NodeId n = nodes[i];
     if (n >= r->plain->node_count) /* rows of a table, which a new node makes */
       n = value_def(r->plain, c->pairs[i].plain);
-    double own = compare_sqnr(&c->pairs[i].own), effect = compare_effect(&c->pairs[i]);
     if (n && !c->pairs[i].output)
-      r->list[r->count++] =
-          (Candidate){n, isnan(effect) ? INFINITY : effect, isnan(own) ? INFINITY : own};
+      r->list[r->count++] = (Candidate){n, &c->pairs[i]};
   }
-  qsort(r->list, r->count, sizeof *r->list, compare_damage);
+  qsort(r->list, r->count, sizeof *r->list, compare_candidates);
 }
 
 /* By node: the first `kept` candidates. */
@@ -175,7 +172,8 @@ static void record(const Search *r, uint32_t kept) {
   for (uint32_t i = kept; i < r->count && i < kept + WORST_MAX; i++) {
     strbuf_append(&text, i > kept ? SV(", ") : SV(""));
     write_node(r, r->list[i].node, &text);
-    strbuf_printf(&text, " %.1f dB", r->list[i].own);
+    double own = compare_sqnr(&r->list[i].pair->own);
+    strbuf_printf(&text, " %.1f dB", isnan(own) ? INFINITY : own);
   }
   r->method->sqnr = r->sqnr;
   r->method->worst = strbuf_keep(&text, &r->s->arena).data;

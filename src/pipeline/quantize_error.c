@@ -2,7 +2,6 @@
 #include "pipeline/quantize_error.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "passes/quantize/pairs.h"
@@ -47,14 +46,9 @@ static const char *node_text(const Measure *r, NodeId n) {
 
 /* --- rows --- */
 
-static double or_infinite(double sqnr) { return isnan(sqnr) ? INFINITY : sqnr; }
-
 static int compare_rows(const void *a, const void *b) {
   const QuantizeError *x = a, *y = b;
-  double effects[] = {or_infinite(x->effect), or_infinite(y->effect)};
-  double owns[] = {or_infinite(compare_sqnr(&x->own)), or_infinite(compare_sqnr(&y->own))};
-  int order = ORDER(effects[0], effects[1]);
-  order = order ? order : ORDER(owns[0], owns[1]);
+  int order = compare_damage(x->pair, y->pair);
   return order ? order : ORDER(x->order, y->order);
 }
 
@@ -68,7 +62,7 @@ static void list_outputs(const Measure *r, uint32_t pair, QuantizeErrors *out) {
     out->outputs[out->output_count++] = (QuantizeError){
         .value = name.size ? name : sv_from(arena_printf(r->arena, "output_%" PRIu32, i)),
         .node = "output",
-        .all = r->compare.pairs[pair++].all};
+        .pair = &r->compare.pairs[pair++]};
   }
 }
 
@@ -83,9 +77,7 @@ static void list_rows(const Measure *r, QuantizeErrors *out) {
                         .node = node_text(r, n),
                         .loc = n ? node_cget(r->g, n)->loc : 0,
                         .order = i,
-                        .effect = compare_effect(&c->pairs[i]),
-                        .own = c->pairs[i].own,
-                        .all = c->pairs[i].all};
+                        .pair = &c->pairs[i]};
   }
   list_outputs(r, out->row_count, out);
   qsort(out->rows, out->row_count, sizeof *out->rows, compare_rows);

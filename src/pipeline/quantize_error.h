@@ -11,9 +11,7 @@ typedef struct QuantizeError {
   const char *node; /* operator and name of the model's node, the op, or "input" */
   LocId loc;        /* of the node; 0 for inputs and outputs */
   uint32_t order;   /* in the graph */
-  double effect;    /* dB that outputs have when only this node adds noise, see compare_effect */
-  CompareSums own;  /* what the node adds; not of outputs */
-  CompareSums all;  /* what has piled up */
+  const ComparePair *pair;
 } QuantizeError;
 
 typedef struct QuantizeErrors {

@@ -165,13 +165,13 @@ static void write_error(JsonWriter *w, const QuantizeError *e, bool output) {
     json_named_string(w, output ? "output" : "value", e->value);
   if (!output) {
     json_named_string(w, "node", sv_from(e->node));
-    write_figure(w, "output_sqnr", e->effect, 1);
-    write_figure(w, "own_sqnr", compare_sqnr(&e->own), 1);
+    write_figure(w, "output_sqnr", compare_effect(e->pair), 1);
+    write_figure(w, "own_sqnr", compare_sqnr(&e->pair->own), 1);
   }
   if (e->loc)
     json_named_uint(w, "place", e->loc);
-  write_figure(w, "sqnr", compare_sqnr(&e->all), 1);
-  write_figure(w, "cosine", compare_cosine(&e->all), 4);
+  write_figure(w, "sqnr", compare_sqnr(&e->pair->all), 1);
+  write_figure(w, "cosine", compare_cosine(&e->pair->all), 4);
   json_close_object(w);
 }
 

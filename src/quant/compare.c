@@ -95,6 +95,15 @@ double compare_effect(const ComparePair *pair) {
   return pair->effect == 0 ? INFINITY : -10 * log10(pair->effect / (double)pair->effect_samples);
 }
 
+static double or_infinite(double sqnr) { return isnan(sqnr) ? INFINITY : sqnr; }
+
+int compare_damage(const ComparePair *a, const ComparePair *b) {
+  double effects[] = {or_infinite(compare_effect(a)), or_infinite(compare_effect(b))};
+  double owns[] = {or_infinite(compare_sqnr(&a->own)), or_infinite(compare_sqnr(&b->own))};
+  int order = ORDER(effects[0], effects[1]);
+  return order ? order : ORDER(owns[0], owns[1]);
+}
+
 /* --- one sample --- */
 
 static Tensor copy_of(Arena *arena, const Tensor *tensor) {

@@ -31,6 +31,9 @@ double compare_cosine(const CompareSums *sums);
 
 /* The SQNR of the worst output when this value alone is noisy, in dB; NaN: not measured. */
 double compare_effect(const ComparePair *pair);
+/* Below, at or above 0: a costs the outputs more than b, or as much and adds more noise to its own
+ * value. What was not measured costs nothing. */
+int compare_damage(const ComparePair *a, const ComparePair *b);
 
 /* A value of the quantized graph that is given the value it has in floats, for `own`. */
 typedef struct CompareForce {

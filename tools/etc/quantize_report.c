@@ -78,16 +78,17 @@ static void print_text(Report *r, StrBuf *out) {
                 e->row_count ? "value" : "no node is quantized");
   for (uint32_t i = 0; i < shown; i++) {
     const QuantizeError *row = &e->rows[i];
-    strbuf_printf(out, "%9s %7s %7s %8s  " SV_FMT "%s%s\n", decibel(r, row->effect),
-                  decibel(r, compare_sqnr(&row->own)), decibel(r, compare_sqnr(&row->all)),
-                  cosine(r, &row->all), SV_ARG(row->value), row->value.size ? ", " : "", row->node);
+    strbuf_printf(out, "%9s %7s %7s %8s  " SV_FMT "%s%s\n", decibel(r, compare_effect(row->pair)),
+                  decibel(r, compare_sqnr(&row->pair->own)),
+                  decibel(r, compare_sqnr(&row->pair->all)), cosine(r, &row->pair->all),
+                  SV_ARG(row->value), row->value.size ? ", " : "", row->node);
   }
   if (shown < e->row_count)
     strbuf_printf(out, "%" PRIu32 " more with -v\n", e->row_count - shown);
   for (uint32_t i = 0; i < e->output_count; i++) {
     const QuantizeError *output = &e->outputs[i];
     strbuf_printf(out, "%9s %7s %7s %8s  output " SV_FMT "\n", "", "",
-                  decibel(r, compare_sqnr(&output->all)), cosine(r, &output->all),
+                  decibel(r, compare_sqnr(&output->pair->all)), cosine(r, &output->pair->all),
                   SV_ARG(output->value));
   }
 }
@@ -100,8 +101,8 @@ static void json_figure(JsonWriter *w, const char *key, const char *text) {
 }
 
 static void json_all(Report *r, JsonWriter *w, const QuantizeError *e) {
-  json_figure(w, "sqnr", decibel(r, compare_sqnr(&e->all)));
-  json_figure(w, "cosine", cosine(r, &e->all));
+  json_figure(w, "sqnr", decibel(r, compare_sqnr(&e->pair->all)));
+  json_figure(w, "cosine", cosine(r, &e->pair->all));
 }
 
 static void print_json(Report *r, StrBuf *out) {
@@ -117,8 +118,8 @@ static void print_json(Report *r, StrBuf *out) {
     if (row->value.size)
       json_named_string(&w, "value", row->value);
     json_named_string(&w, "node", sv_from(row->node));
-    json_figure(&w, "output_sqnr", decibel(r, row->effect));
-    json_figure(&w, "own_sqnr", decibel(r, compare_sqnr(&row->own)));
+    json_figure(&w, "output_sqnr", decibel(r, compare_effect(row->pair)));
+    json_figure(&w, "own_sqnr", decibel(r, compare_sqnr(&row->pair->own)));
     json_all(r, &w, row);
     json_close_object(&w);
   }
