@@ -57,8 +57,9 @@ bool import_check_attributes(Import *im) {
 #define ATTR(kind) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##kind
 
 static const char *type_text(Onnx__AttributeProto__AttributeType type) {
-  static const char *const names[] = {"undefined", "float", "int",     "string",  "tensor", "graph",
-                                      "floats",    "ints",  "strings", "tensors", "graphs"};
+  static const char *const names[] = {"undefined", "float",   "int",    "string",
+                                      "tensor",    "graph",   "floats", "ints",
+                                      "strings",   "tensors", "graphs", "sparse tensor"};
   return (size_t)type < COUNT_OF(names) ? names[type] : "another type";
 }
 
@@ -76,8 +77,10 @@ static bool value_of_type(const Onnx__AttributeProto *a,
     return a->t != NULL;
   case ATTR(GRAPH):
     return a->g != NULL;
+  case ATTR(SPARSE_TENSOR):
+    return a->sparse_tensor != NULL;
   default:
-    return !a->has_f && !a->has_i && !a->has_s && !a->t && !a->g;
+    return !a->has_f && !a->has_i && !a->has_s && !a->t && !a->g && !a->sparse_tensor;
   }
 }
 
@@ -233,6 +236,11 @@ bool attr_strs(Import *im, const char *name, Texts *values) {
 const Onnx__TensorProto *attr_tensor(Import *im, const char *name) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(TENSOR));
   return a ? a->t : NULL;
+}
+
+const Onnx__SparseTensorProto *attr_sparse(Import *im, const char *name) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(SPARSE_TENSOR));
+  return a ? a->sparse_tensor : NULL;
 }
 
 const Onnx__GraphProto *attr_graph(Import *im, const char *name) {

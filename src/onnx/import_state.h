@@ -115,8 +115,9 @@ typedef struct ImportState {
   Intern function_names;                 /* "name NUL domain NUL overload" */
   const Onnx__FunctionProto **functions; /* by id of function_names */
   StrBuf function_key;
-  Sizes *sizes;      /* NULL: integer inputs are not looked at */
-  GivenValue *given; /* by input of the model */
+  Sizes *sizes;         /* NULL: integer inputs are not looked at */
+  GivenValue *given;    /* by input of the model */
+  uint64_t dense_bytes; /* of sparse tensors, as they are made dense */
   bool failed;
 } ImportState;
 

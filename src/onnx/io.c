@@ -426,9 +426,6 @@ Binding import_any_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
 }
 
 Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
-  if (graph->n_sparse_initializer)
-    return diag_report(im->ctx->sink, DIAG_SPARSE, context_place(im->ctx),
-                       "the graph has %zu sparse initializers", graph->n_sparse_initializer);
   for (size_t i = 0; i < graph->n_initializer; i++) {
     NameId name = import_name(im, graph->initializer[i]->name);
     if (!name)
@@ -437,6 +434,16 @@ Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
     Binding binding = import_any_tensor(im, graph->initializer[i], name);
     TRY(im->b.status);
     if (!scope_bind(im, name, binding))
+      return im->b.status;
+  }
+  for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+    const Onnx__SparseTensorProto *t = graph->sparse_initializer[i];
+    NameId name = import_name(im, t->values ? t->values->name : NULL);
+    if (!name)
+      return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, context_place(im->ctx),
+                         "sparse initializer %zu has no name", i);
+    Binding binding = binding_of(import_sparse(im, t, name));
+    if (!import_ok(im) || !scope_bind(im, name, binding))
       return im->b.status;
   }
   return STATUS_OK;

@@ -95,11 +95,19 @@ static Status add_initializer(Filler *f, const Onnx__TensorProto *t) {
   return STATUS_OK;
 }
 
+static Status add_sparse(Filler *f, const Onnx__SparseTensorProto *t) {
+  if (t->values)
+    TRY(add_initializer(f, t->values));
+  return t->indices ? add_initializer(f, t->indices) : STATUS_OK;
+}
+
 static Status add_initializers(Filler *f) {
   const Onnx__GraphProto *graph = f->m->proto->graph;
   Status status = STATUS_OK;
   for (size_t i = 0; i < graph->n_initializer && status == STATUS_OK; i++)
     status = add_initializer(f, graph->initializer[i]);
+  for (size_t i = 0; i < graph->n_sparse_initializer && status == STATUS_OK; i++)
+    status = add_sparse(f, graph->sparse_initializer[i]);
   return status;
 }
 

@@ -157,6 +157,7 @@ bool attr_floats(Import *im, const char *name, Floats *values);
 bool attr_doubles(Import *im, const char *name, Doubles *values);   /* the same, in scratch */
 bool attr_strs(Import *im, const char *name, Texts *values);        /* in scratch */
 const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when absent */
+const Onnx__SparseTensorProto *attr_sparse(Import *im, const char *name);
 const Onnx__GraphProto *attr_graph(Import *im, const char *name);
 
 /* --- helpers --- */
@@ -167,6 +168,8 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t,
                       NameId name); /* a constant that borrows the file's bytes */
 /* As import_tensor, of packed types and strings, too. */
 Binding import_any_tensor(Import *im, const Onnx__TensorProto *t, NameId name);
+/* A constant with the elements of a sparse tensor. */
+ValueId import_sparse(Import *im, const Onnx__SparseTensorProto *t, NameId name);
 /* axis in [-rank, rank) -> [0, rank); fails otherwise. */
 uint32_t import_axis(Import *im, int64_t axis, uint32_t rank);
 /* An i64 tensor with these elements: a constant when all are numbers; otherwise built so that

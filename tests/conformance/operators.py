@@ -11,7 +11,7 @@ values are made here, from a seed.
 import sys
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import single_node
 from single_node import BF16, RNG, Case, TextCase, ints, normal, whole
@@ -531,6 +531,14 @@ def unique_cases():
     yield TextCase("Unique_image", UNIQUE % ("float", "3,40,50", "float", 1), [{"x": np.floor(own.standard_normal((3, 40, 50)) * 50).astype(np.float32)}])
 
 
+SPARSE = """<ir_version: 8, opset_import: ["": 17]> g (float[2,4] x) => (float[2,3] y) {
+  c = Constant ()
+  f = Cast <to = 1> (c)
+  m = MatMul (x, w)
+  y = Add (m, f)
+}"""
+
+
 def fold_cases():
     """Blocks that overlap, touch or leave gaps, with pads and rows that no block covers; a dilation, for which elements know their places."""
     own = np.random.default_rng(20261127)
@@ -554,10 +562,30 @@ def condition_cases():
         yield Case(f"Compress_{axis}_{'x'.join(map(str, shape))}", "Compress", ["x", "c"], {"x": x, "c": condition}, **more)
 
 
+def sparse(name, dims, places, dtype, rows):
+    """A sparse tensor; its indices are places in row-major order, or rows of one index for each dim."""
+    values = numpy_helper.from_array(normal(len(places)).astype(dtype) * 8, name)
+    places = np.array(places, np.int64)
+    indices = np.stack(np.unravel_index(places, dims), 1) if rows else places
+    return helper.make_sparse_tensor(values, numpy_helper.from_array(indices), dims)
+
+
+def sparse_cases():
+    """Initializers and constants as lists of elements, also without any and of all."""
+    for rows in (False, True):
+        for places in ([0, 5, 11], [], list(range(12))):
+            case = TextCase(f"Sparse_{'rows' if rows else 'places'}_{len(places)}", SPARSE, [{"x": normal(2, 4)}])
+            graph = case.model.graph
+            graph.sparse_initializer.append(sparse("w", (4, 3), places, np.float32, rows))
+            graph.node[0].attribute.append(helper.make_attribute("sparse_value", sparse("", (2, 3), [p for p in places if p < 6], np.int64, rows)))
+            yield case
+
+
 def main():
-    return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
-                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases(),
-                                            *region_cases(), *resize_cases(), *quantized_softmax_cases(), *odd_selection_cases(), *embedding_cases(), *tuple_cases(), *unique_cases(), *fold_cases(), *condition_cases(), *empty_sequence_cases()])
+    tables = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
+              message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
+              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases)
+    return single_node.main(__doc__, [case for table in tables for case in table()])
 
 
 if __name__ == "__main__":

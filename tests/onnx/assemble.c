@@ -226,6 +226,21 @@ static bool add_tensor(Assembler *a, Proto *to, uint32_t field, StrView name, St
   return true;
 }
 
+static bool add_sparse(Assembler *a, Proto *to, const Line *line) {
+  Proto sparse = {0};
+  StrView dims = line->words[2];
+  bool fine = line->count < 4 || add_tensor(a, &sparse, 1, line->words[1], line->words[3], SV(""));
+  fine = fine && (line->count < 5 || add_tensor(a, &sparse, 2, SV(""), line->words[4], SV("")));
+  while (fine && dims.size) {
+    StrView word = cut_at(&dims, ',');
+    int64_t dim = 0;
+    fine = text_parse_i64(word, &dim) || wrong(a, "not a dimension", word);
+    proto_int(&sparse, 3, dim);
+  }
+  proto_message(to, 15, &sparse);
+  return fine;
+}
+
 static bool add_value_info(Assembler *a, Proto *to, uint32_t field, const Line *line) {
   Proto info = {0};
   add_string(&info, 1, line->words[1]);
@@ -456,13 +471,8 @@ static bool assemble_line(Assembler *a, const Line *line) {
   if (sv_eq_str(word, "init") && line->count > 2)
     return add_tensor(a, body, 5, line->words[1], line->words[2],
                       line->count > 3 ? line->words[3] : SV(""));
-  if (sv_eq_str(word, "sparse") && line->count > 2) {
-    Proto sparse = {0};
-    if (!add_tensor(a, &sparse, 1, line->words[1], line->words[2], SV("")))
-      return false;
-    proto_message(body, 15, &sparse);
-    return true;
-  }
+  if (sv_eq_str(word, "sparse") && line->count > 2)
+    return add_sparse(a, body, line);
   return wrong(a, "unknown line", word);
 }
 

@@ -12,7 +12,7 @@
  *   in|out|info NAME [TYPE[DIMS]]    a DIM is a number, a name or ?; TYPE alone has no shape, and
  *                                    `seq:TYPE` is a sequence of tensors
  *   init NAME TYPE[DIMS] [DATA]      an initializer; DATA as in attributes, =zeros without
- *   sparse NAME TYPE[DIMS]           a sparse initializer with these values and no indices
+ *   sparse NAME DIMS [VALUES [INDICES]]   a sparse initializer: 2,3 float[1]=5 int64[1]=0
  *   node NAME [DOMAIN:]OP IN.. -> OUT.. [ATTR..]
  *   graph NAME ... end               a subgraph, for attributes g:NAME
  *   function [DOMAIN:]NAME IN.. -> OUT.. ... end

@@ -4,12 +4,16 @@
 
 #include "interp/npy.h"
 #include "onnx/file/tensor.h"
+#include "onnx/file/weights.h"
 #include "quant/dataset.h"
 #include "support/text.h"
 
 static bool has_initializer(const Onnx__GraphProto *graph, StrView name) {
   for (size_t i = 0; i < graph->n_initializer; i++)
     if (sv_eq(onnx_text(graph->initializer[i]->name), name))
+      return true;
+  for (size_t i = 0; i < graph->n_sparse_initializer; i++)
+    if (sv_eq(onnx_sparse_name(graph->sparse_initializer[i]), name))
       return true;
   return false;
 }

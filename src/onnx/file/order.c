@@ -50,6 +50,10 @@ static void hide_defined(Order *o, const Onnx__GraphProto *graph, bool begin) {
     hide(o, graph->input[i]->name, begin);
   for (size_t i = 0; i < graph->n_initializer; i++)
     hide(o, graph->initializer[i]->name, begin);
+  for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+    const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
+    hide(o, values ? values->name : NULL, begin);
+  }
   for (size_t i = 0; i < graph->n_node; i++)
     for (size_t k = 0; k < graph->node[i]->n_output; k++)
       hide(o, graph->node[i]->output[k], begin);

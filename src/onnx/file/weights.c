@@ -36,6 +36,8 @@ void onnx_initializer_names(const OnnxModel *m, Intern *out) {
   intern_init(out);
   for (size_t i = 0; i < graph->n_initializer; i++)
     (void)intern_add(out, onnx_text(graph->initializer[i]->name));
+  for (size_t i = 0; i < graph->n_sparse_initializer; i++)
+    (void)intern_add(out, onnx_sparse_name(graph->sparse_initializer[i]));
 }
 
 uint64_t onnx_file_bytes(const OnnxModel *m) {

@@ -10,6 +10,10 @@ typedef struct OnnxWeights {
   uint64_t small_bytes; /* of those that are integers of 8 bits or less */
 } OnnxWeights;
 OnnxWeights onnx_weights(const OnnxModel *m);
+/* A sparse tensor is named by its values. */
+static inline StrView onnx_sparse_name(const Onnx__SparseTensorProto *t) {
+  return onnx_text(t->values ? t->values->name : NULL);
+}
 /* The names of the initializers, to tell them from inputs: older files list both as inputs. No
  * names: of outputs none is an initializer. */
 void onnx_initializer_names(const OnnxModel *m, Intern *out); /* intern_release */

@@ -9,16 +9,19 @@ static void constant_strings(Import *im, Texts texts, bool scalar) {
   out_labels(im, index, labels);
 }
 
-/* Exactly one of value, value_int, value_ints, value_float, value_floats, value_string,
- * value_strings. */
+/* Exactly one of value, sparse_value, value_int, value_ints, value_float, value_floats,
+ * value_string, value_strings. */
 void translate_constant(Import *im) {
   const Onnx__TensorProto *tensor = attr_tensor(im, "value");
+  const Onnx__SparseTensorProto *sparse = attr_sparse(im, "sparse_value");
   Ints ints;
   Floats floats;
   Texts texts;
   int64_t number;
   if (tensor)
     out_tensor(im, 0, import_any_tensor(im, tensor, 0));
+  else if (sparse)
+    out(im, 0, import_sparse(im, sparse, 0));
   else if (attr_exact_int(im, "value_int", &number))
     out(im, 0, ex_int(im, number));
   else if (attr_exact_ints(im, "value_ints", &ints))
@@ -31,8 +34,6 @@ void translate_constant(Import *im) {
     constant_strings(im, (Texts){(StrView[]){attr_str(im, "value_string", "")}, 1}, true);
   else if (attr_strs(im, "value_strings", &texts))
     constant_strings(im, texts, false);
-  else if (attr_has(im, "sparse_value"))
-    import_fail(im, DIAG_SPARSE, "the constant is a sparse tensor");
   else
     import_fail(im, DIAG_ATTR_MISSING, "the constant has no attribute with its value");
 }
