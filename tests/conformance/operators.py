@@ -581,10 +581,27 @@ def sparse_cases():
             yield case
 
 
+EVEN = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[b,n,3] x) => (float[p,q,r] y, float[s,t,u] z, int64 count) <int64 size = {4}, int64 zero = {0}, int64 last = {-1}> {
+  s = SplitToSequence <axis = 1> (x, size)
+  y = SequenceAt (s, zero)
+  z = SequenceAt (s, last)
+  count = SequenceLength (s)
+}"""
+
+
+def even_cases():
+    """Pieces of one size of a dynamic dim whose range allows one number of them."""
+    own = np.random.default_rng(20261129)
+    feeds = [{"x": own.standard_normal((2, n, 3)).astype(np.float32)} for n in (9, 10, 12)]
+    yield TextCase("SplitToSequence_even", EVEN, feeds, dims={"b": "1..2", "n": "9..12"})
+    yield TextCase("SplitToSequence_not_even", EVEN, [], dims={"b": "1..2", "n": "8..12"}, refused="E0316")
+
+
 def main():
     tables = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
               message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
-              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases)
+              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases)
     return single_node.main(__doc__, [case for table in tables for case in table()])
 
 

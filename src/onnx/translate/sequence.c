@@ -128,6 +128,7 @@ void translate_sequence_length(Import *im) {
 /* Sizes of the pieces; NULL when they arrive at run time. *count is known in any case, or the node
  * fails. */
 static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32_t *count) {
+  SymTable *t = &im->g->syms;
   Ints values = {(const SymInt[]){1}, 1};
   bool chunks = !split || ex_rank(im, split) == 0;
   bool known = !split || value_ints(im, split, &values);
@@ -139,16 +140,25 @@ static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32
       import_fail(im, DIAG_INPUT_NOT_CONST, "the number of pieces is not known when lowering");
     return known ? values.at : NULL;
   }
-  if (!known || !sym_is_const(whole) || !sym_is_const(values.at[0]) || values.at[0] < 1 ||
-      whole / values.at[0] >= SEQUENCE_MAX) {
-    import_fail(im, DIAG_INPUT_NOT_CONST,
-                "the number of pieces is not known when lowering, or too large");
+  if (!known || sym_lower(t, values.at[0]) < 1) {
+    import_fail(im, DIAG_INPUT_NOT_CONST, "the size of the pieces is not known when lowering");
     return NULL;
   }
-  *count = (uint32_t)(whole / values.at[0] + (whole % values.at[0] != 0));
+  SymInt size = values.at[0], pieces = sym_ceildiv(t, whole, size);
+  int64_t least = sym_lower(t, pieces), most = sym_upper(t, pieces);
+  if (least != most || most > SEQUENCE_MAX) {
+    import_fail(im, DIAG_INPUT_NOT_CONST,
+                "the tensor may be split into %lld to %lld pieces, and their number must be known "
+                "when lowering (a range of sizes in which it stays the same will do)",
+                (long long)least, (long long)most);
+    return NULL;
+  }
+  *count = (uint32_t)most;
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, *count + 1);
-  for (uint32_t i = 0; i < *count; i++)
-    sizes[i] = min_i64(values.at[0], whole - (int64_t)i * values.at[0]);
+  for (uint32_t i = 0; i + 1 < *count; i++)
+    sizes[i] = size;
+  if (*count)
+    sizes[*count - 1] = sym_sub(t, whole, sym_mul(t, size, *count - 1));
   return sizes;
 }
 
