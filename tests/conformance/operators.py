@@ -598,10 +598,30 @@ def even_cases():
     yield TextCase("SplitToSequence_not_even", EVEN, [], dims={"b": "1..2", "n": "8..12"}, refused="E0316")
 
 
+RATIO = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[2,3] x, float[2,3] w) => (float[2,3] y) <float a = {%s}, float b = {%s}, float c = {%s}, int8 zero = {0}> {
+  xq = QuantizeLinear (x, a, zero)
+  xd = DequantizeLinear (xq, a, zero)
+  wq = QuantizeLinear (w, b, zero)
+  wd = DequantizeLinear (wq, b, zero)
+  m = Mul (xd, wd)
+  yq = QuantizeLinear (m, c, zero)
+  y = DequantizeLinear (yq, c, zero)
+}"""
+
+
+def ratio_cases():
+    """Scales of operands and result at both ends of what the kernels of XNNPACK for products of codes are made for, and beyond."""
+    own = np.random.default_rng(20261130)
+    for a, b, c in ((8, 4, 0.25), (16, 16, 1), (0.0078125, 0.0078125, 4), (0.0078125, 0.00390625, 4)):
+        feed = {"x": (own.integers(-100, 100, (2, 3)) * a).astype(np.float32), "w": (own.integers(-100, 100, (2, 3)) * b).astype(np.float32)}
+        yield TextCase(f"Mul_of_codes_{a * b / c:g}", RATIO % (a, b, c), [feed])
+
+
 def main():
     tables = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
               message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
-              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases)
+              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases, ratio_cases)
     return single_node.main(__doc__, [case for table in tables for case in table()])
 
 
