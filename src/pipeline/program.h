@@ -59,6 +59,9 @@ typedef struct Program {
 /* Its path for messages, or "<stdin>". */
 StrView source_name(const Source *source);
 StrView method_name(const Method *m);
+/* What the file at path is: by its suffix, else by its first bytes. What cannot be read, or is
+ * something else, counts as ONNX, whose reader says why. */
+SourceKind source_kind(const char *path);
 /* Whether it stands for standard input. */
 bool path_is_stdin(const char *path);
 

@@ -41,8 +41,7 @@ static SourceKind kind_of_bytes(const uint8_t *data, uint64_t size) {
   return SOURCE_TEXT;
 }
 
-/* By name, else by the first bytes. What cannot be read counts as ONNX, whose reader says why. */
-static SourceKind kind_of(const char *path) {
+SourceKind source_kind(const char *path) {
   StrView name = sv_from(path);
   if (sv_has_suffix(name, SV(".etir")))
     return SOURCE_TEXT;
@@ -55,7 +54,7 @@ static SourceKind kind_of(const char *path) {
 static EtcStatus find_kind(Session *s, Source *source) {
   source->in_memory = path_is_stdin(source->path);
   if (!source->in_memory) {
-    source->kind = kind_of(source->path);
+    source->kind = source_kind(source->path);
     return ETC_OK;
   }
   for (uint32_t i = 0; i < s->program.source_count; i++)

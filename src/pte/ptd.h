@@ -40,6 +40,8 @@ void ptd_close(PtdFile *p);
 const PtdEntry *ptd_find(PtdFile *p, StrView key);
 /* Appends what is in it. all: every entry. */
 void ptd_inspect(const PtdFile *p, bool all, StrBuf *out);
+/* Appends one object: file, file_bytes, entries (key, bytes; of tensors dtype and sizes). */
+void ptd_inspect_json(const PtdFile *p, StrBuf *out);
 
 /* --- writing --- */
 

@@ -3,6 +3,7 @@
 #include "pte/program.h"
 #include "pte/ptd.h"
 #include "pte/schema.h"
+#include "support/json.h"
 #include "support/number.h"
 
 typedef struct PtdReader {
@@ -164,4 +165,28 @@ void ptd_inspect(const PtdFile *p, bool all, StrBuf *out) {
   }
   if (shown < p->count)
     strbuf_printf(out, "  %u more entries (-v)\n", p->count - shown);
+}
+
+void ptd_inspect_json(const PtdFile *p, StrBuf *out) {
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_object(&w);
+  json_named_string(&w, "file", sv_from(p->file.path));
+  json_named_uint(&w, "file_bytes", p->file.size);
+  json_named_array(&w, "entries");
+  for (const PtdEntry *e = p->entries; e < p->entries + p->count; e++) {
+    json_open_object(&w);
+    json_named_string(&w, "key", e->key);
+    json_named_uint(&w, "bytes", e->size);
+    if (e->is_tensor) {
+      json_named_string(&w, "dtype", sv_from(pte_dtype_name(e->dtype)));
+      json_named_array(&w, "sizes");
+      for (uint32_t k = 0; k < e->rank; k++)
+        json_int(&w, e->sizes[k]);
+      json_close_array(&w);
+    }
+    json_close_object(&w);
+  }
+  json_close_array(&w);
+  json_close_object(&w);
 }

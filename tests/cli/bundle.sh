@@ -16,7 +16,6 @@ t run b.bpte --method other
 
 # From standard input; the other commands say what it is.
 t inspect - --json <b.bpte
-echo
 t verify - <b.bpte
 t run - <b.bpte
 t size b.bpte

@@ -4,6 +4,7 @@ t lower $m --allow-linked-data -o e.pte --external-weights e.ptd
 t inspect e.pte
 t inspect e.ptd
 t inspect e.ptd -v
+t inspect e.ptd --json
 t verify e.pte
 t verify e.pte --data e.ptd
 t verify e.pte --data missing.ptd

@@ -15,6 +15,18 @@ t inspect $data/relu.onnx --json
 . ./command && ls
 # Several files; what is no program.
 t inspect add.pte missing.pte $data/relu.onnx
+# Names without a suffix, as caches of downloads have them.
+cp $data/relu.onnx model
+cp add.pte program
+echo nonsense >text
+t inspect model
+t diff model $data/relu.onnx
+t diff program add.pte
+t inspect text
+# Several files as JSON are one document.
+for files in "add.pte model" "missing.pte add.pte" "add.pte missing.pte" "missing.pte missing.pte"; do
+  "$ETC" inspect $files --json 2>/dev/null | grep '^[^ ]\|"file"\|"model"'
+done
 t verify add.pte dims.pte
 t verify $data/add.onnx add.pte
 t verify $data/x23.npy

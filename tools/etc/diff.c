@@ -35,11 +35,14 @@ static EtcStatus read_sheet(const CommandLine *line, const char *path, Sheet *sh
   const Source *read = NULL;
   if (path_is_stdin(path))
     TRY(read_stdin(line, &read));
-  if (read ? read->kind == SOURCE_ONNX : sv_has_suffix(sv_from(path), SV(".onnx")))
+  switch (read ? read->kind : source_kind(path)) {
+  case SOURCE_ONNX:
     return model_sheet(s, read, sheet);
-  if (read ? read->kind == SOURCE_TEXT : sv_has_suffix(sv_from(path), SV(".etir")))
+  case SOURCE_TEXT:
     return graphs_sheet(line, path, read, sheet);
-  return program_sheet(line, read, sheet);
+  default:
+    return program_sheet(line, read, sheet);
+  }
 }
 
 static EtcStatus read_both(const CommandLine *line, Sheet sheets[2]) {

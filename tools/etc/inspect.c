@@ -50,7 +50,10 @@ static EtcStatus inspect_tensors(const CommandLine *line, const char *path, StrB
   Session *s = line->session;
   PtdFile file;
   TRY(session_status(ptd_open(&file, &s->sink, s->ctx.names.seed, path)));
-  ptd_inspect(&file, s->sink.verbose, out);
+  if (command_line_has(line, OPT_JSON))
+    ptd_inspect_json(&file, out);
+  else
+    ptd_inspect(&file, s->sink.verbose, out);
   ptd_close(&file);
   return ETC_OK;
 }
@@ -108,8 +111,6 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
   const MappedFile *bytes = read ? &read->mapped : NULL;
   PteProgram program;
   BundleFile bundle;
-  if (!read && sv_has_suffix(sv_from(path), SV(".ptd")))
-    return inspect_tensors(line, path, out);
   if (command_line_has(line, OPT_DIM))
     return session_usage(s, "--dim", "give --dim when the .onnx is lowered or inspected",
                          "'%s' is not an ONNX model: its dimensions are fixed or bounded already",
@@ -124,27 +125,20 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
   return show_program(line, &program, out);
 }
 
-static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
-  const Source *read;
-  TRY(read_stdin(line, &read));
-  switch (read->kind) {
-  case SOURCE_ONNX:
-    return inspect_model(line, "-", read, out);
-  case SOURCE_TEXT:
-    return inspect_graphs(line, "-", read, out);
-  default:
-    return inspect_program(line, "-", read, out);
-  }
-}
-
 static EtcStatus inspect_file(const CommandLine *line, const char *path, StrBuf *out) {
-  if (strcmp(path, "-") == 0)
-    return inspect_stdin(line, out);
-  if (sv_has_suffix(sv_from(path), SV(".onnx")))
-    return inspect_model(line, path, NULL, out);
-  if (sv_has_suffix(sv_from(path), SV(".etir")))
-    return inspect_graphs(line, path, NULL, out);
-  return inspect_program(line, path, NULL, out);
+  const Source *read = NULL;
+  if (path_is_stdin(path))
+    TRY(read_stdin(line, &read));
+  else if (sv_has_suffix(sv_from(path), SV(".ptd")))
+    return inspect_tensors(line, path, out);
+  switch (read ? read->kind : source_kind(path)) {
+  case SOURCE_ONNX:
+    return inspect_model(line, path, read, out);
+  case SOURCE_TEXT:
+    return inspect_graphs(line, path, read, out);
+  default:
+    return inspect_program(line, path, read, out);
+  }
 }
 
 /* One list for all of the programs: a runtime is built once. */
@@ -175,14 +169,25 @@ static EtcStatus inspect_kernels(const CommandLine *line, const char *form, StrB
   return status;
 }
 
+/* Several files as JSON are one array. */
 static EtcStatus inspect_all(const CommandLine *line, StrBuf *out) {
   EtcStatus status = ETC_OK;
+  bool json = command_line_has(line, OPT_JSON), array = json && line->argument_count > 1;
+  StrView before = array ? SV("[\n") : SV(""), between = json ? SV(",\n") : SV("\n");
   for (uint32_t i = 0; i < line->argument_count; i++) {
-    if (i && out->size && !command_line_has(line, OPT_JSON))
-      strbuf_append_char(out, '\n');
-    EtcStatus one = inspect_file(line, line->arguments[i], out);
+    StrBuf text = {0};
+    EtcStatus one = inspect_file(line, line->arguments[i], &text);
+    if (text.size) {
+      strbuf_append(out, out->size ? between : before);
+      strbuf_append(out, (StrView){text.data, text.size});
+    }
+    strbuf_release(&text);
     status = status == ETC_OK ? one : status;
   }
+  if (array)
+    strbuf_append(out, out->size ? SV("\n]\n") : SV("[]\n"));
+  else if (json && out->size)
+    strbuf_append_char(out, '\n');
   return status;
 }
 

@@ -118,7 +118,6 @@ static void report(const Session *s, const char *path, bool json, StrBuf *out) {
     json_graph(s->program.methods[i].graph, &w);
   json_close_array(&w);
   json_close_object(&w);
-  strbuf_append_char(out, '\n');
 }
 
 /* A session of its own with the graphs; to be freed, whatever *status is. */

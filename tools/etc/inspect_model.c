@@ -215,7 +215,6 @@ static void report(Inspection *i, const OnnxModel *model, StrBuf *out) {
   onnx_describe_json(model, &w);
   json_verdict(i, &w);
   json_close_object(&w);
-  strbuf_append_char(out, '\n');
 }
 
 EtcStatus inspect_model(const CommandLine *line, const char *path, const Source *read,
