@@ -618,10 +618,43 @@ def ratio_cases():
         yield TextCase(f"Mul_of_codes_{a * b / c:g}", RATIO % (a, b, c), [feed])
 
 
+OPEN_END = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[n,5] x{input}) => (y) <int64[2] starts = {{{starts}}}, int64[2] ends = {{{ends}}}, int64[2] axes = {{0, 1}}, int64[2] steps = {{-1, -2}}> {{
+  y = Slice (x, {begin}, ends, axes, steps)
+}}"""
+CORNER = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[1,2,3] theta, float[h,w] x) => (y) <int64[2] head = {1, 1}> {
+  s = Shape (x)
+  size = Concat <axis = 0> (head, s)
+  y = AffineGrid <align_corners = 1> (theta, size)
+}"""
+RATIO_OF_SIZES = """<ir_version: 9, opset_import: ["" : 18]>
+g (float[1,1,h,8] x) => (y) <int64[2] sizes = {4, 4}> {
+  y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "not_larger"> (x, , , sizes)
+}"""
+
+
+def edge_cases():
+    """The largest integer as the end of a slice backwards; the corner of one cell; an aspect ratio that is not known."""
+    own = np.random.default_rng(20261203)
+    images = [{"x": own.standard_normal((n, 5)).astype(np.float32)} for n in (3, 8)]
+    for name, ends in (("largest", "9223372036854775807, 2147483647"), ("far", "-9223372036854775807, -2147483648")):
+        text = OPEN_END.format(input="", starts="2, -1", ends=ends, begin="starts")
+        yield TextCase(f"Slice_backwards_{name}", text, images, dims={"n": "3..8"})
+        text = OPEN_END.format(input=", int64[2] begin", starts="0, 0", ends=ends, begin="begin")
+        feeds = [dict(feed, begin=ints(first, -1)) for feed in images for first in (1, -2)]
+        yield TextCase(f"Slice_backwards_{name}_from_data", text, feeds, dims={"n": "3..8"})
+    theta = own.standard_normal((1, 2, 3)).astype(np.float32)
+    feeds = [{"theta": theta, "x": np.zeros(shape, np.float32)} for shape in ((1, 1), (1, 4), (3, 1), (2, 3))]
+    yield TextCase("AffineGrid_corners_of_one_cell", CORNER, feeds, dims={"h": "1..4", "w": "1..4"})
+    yield TextCase("AffineGrid_corners_of_one_cell_known", CORNER, feeds[1:2], dims={"h": "1", "w": "4"})
+    yield TextCase("Resize_unknown_ratio", RATIO_OF_SIZES, [], dims={"h": "2..9"}, refused="E0316")
+
+
 def main():
     tables = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
               message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
-              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases, ratio_cases)
+              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases, ratio_cases, edge_cases)
     return single_node.main(__doc__, [case for table in tables for case in table()])
 
 

@@ -185,7 +185,7 @@ def function_cases():
 # File -> cases, how one is packed, how many of one operator are taken.
 FILES = {
     "semantics": (lambda: [c for f in semantics.FAMILIES for c in f.cases()], of_node, 14),
-    "operators": (lambda: nodes(operators, "recurrent", "convolution", "quantization", "microsoft", "shape", "size", "half", "selection", "message", "pool", "sum", "region", "sparse", "even", "ratio"),
+    "operators": (lambda: nodes(operators, "recurrent", "convolution", "quantization", "microsoft", "shape", "size", "half", "selection", "message", "pool", "sum", "region", "sparse", "even", "ratio", "edge"),
                   of_node, 99),
     "xnnpack": (lambda: [c for f in xnnpack_ops.FAMILIES for c in f()], of_node, 24),
     "contrib": (lambda: nodes(contrib, "product", "norm", "attention", "multi_head", "group_query", "rotary", "other"), of_contrib, 99),

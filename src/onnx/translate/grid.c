@@ -152,17 +152,14 @@ void translate_grid_sample(Import *im) {
 
 /* --- AffineGrid --- */
 
-/* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. */
+/* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. The corner of a single cell is
+ * 1, as in ONNX Runtime. */
 static ValueId cell_positions(Import *im, SymInt size, bool corners) {
-  ValueId at = ex_arange(im, size), n = size_as(im, size, 0, DTYPE_F64);
-  if (size == 1)
-    return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
-  at = ex_cast(im, at, DTYPE_F64);
-  if (corners) {
-    ValueId last = ex_plus(im, n, -1);
-    return ex_plus(im, ex_div(im, ex_times(im, at, 2), last), -1);
-  }
-  return ex_plus(im, ex_div(im, ex_plus(im, ex_times(im, at, 2), 1), n), -1);
+  ValueId at = ex_cast(im, ex_arange(im, size), DTYPE_F64), n = size_as(im, size, 0, DTYPE_F64);
+  if (!corners)
+    return ex_plus(im, ex_div(im, ex_plus(im, ex_times(im, at, 2), 1), n), -1);
+  ValueId last = ex_plus(im, n, -1), left = ex_times(im, ex_sub(im, at, last), 2);
+  return ex_plus(im, ex_div(im, left, ex_at_least(im, last, 1)), 1);
 }
 
 /* theta [N, dims, dims + 1] times the homogeneous coordinates of every cell of the output. */

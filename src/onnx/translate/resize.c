@@ -102,6 +102,13 @@ static void fail_unsolved(Import *im, const Resize *r) {
   SymTable *t = &im->g->syms;
   uint32_t i = r->unsolved - 1, axis = r->axes[i];
   SymInt size = r->in.d[axis];
+  if (!r->scales) {
+    import_fail(im, DIAG_INPUT_NOT_CONST,
+                "keep_aspect_ratio_policy takes the scale of one axis for all, and the size of axis "
+                "%u is %lld to %lld: give it one size with --dim, or the output a declared shape",
+                axis, (long long)sym_lower(t, size), (long long)sym_upper(t, size));
+    return;
+  }
   if (sym_is_const(size)) {
     import_fail(im, DIAG_SHAPE_OVERFLOW, "axis %u of the result is too large: %lld times %g", axis,
                 (long long)size, r->scale[i]);
@@ -124,8 +131,10 @@ static bool shape_from_sizes(Import *im, Resize *r) {
     r->scale[i] = sym_is_const(in) && sym_is_const(sizes.at[i]) && in > 0
                       ? (double)sizes.at[i] / (double)in
                       : 0;
-    if (r->policy != STRETCH && r->scale[i] == 0)
+    if (r->policy != STRETCH && r->scale[i] == 0) {
+      r->unsolved = i + 1;
       return false;
+    }
     bool better = r->policy == NOT_LARGER ? r->scale[i] < common : r->scale[i] > common;
     if (i == 0 || better)
       common = r->scale[i];

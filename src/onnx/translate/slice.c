@@ -21,6 +21,12 @@ static SymInt clamp_bound(Import *im, SymInt bound, SymInt size, int64_t least) 
   return sym_max(t, least, sym_min(t, bound, sym_add(t, size, least)));
 }
 
+/* The largest integer is no end for steps backwards, too, where ONNX Runtime goes on to the first
+ * element: the same as an end far in front of it. */
+static SymInt end_of(SymInt end, int64_t step) {
+  return step < 0 && (end == INT32_MAX || end == INT64_MAX) ? INT32_MIN : end;
+}
+
 /* One row, as it is in each iteration of a loop where the end, or a step beyond the end, follows
  * the number of the iteration. Of sizes that vary that is known by the number of steps only. */
 static bool is_row_of_iteration(Import *im, SymInt size, const SliceAxis *a) {
@@ -42,7 +48,7 @@ static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
   } else {
     SymInt last = sym_sub(t, size, 1);
     begin = sym_sub(t, last, clamp_bound(im, a.start, size, -1));
-    end = sym_sub(t, last, clamp_bound(im, a.end, size, -1));
+    end = sym_sub(t, last, clamp_bound(im, end_of(a.end, a.step), size, -1));
     x = ex_flip(im, x, axis);
   }
   return build_slice(&im->b, x, axis, begin, sym_max(t, begin, end), a.step > 0 ? a.step : -a.step);
@@ -134,10 +140,12 @@ static void counted_slice(Import *im, ValueId x, const Dims *s, ValueId starts, 
     ValueId start = element(im, starts, j), end = element(im, ends, j);
     if (a.step == 0 || a.step == INT64_MIN || a.step < -INT32_MAX || a.step > INT32_MAX)
       import_fail(im, DIAG_ARG_RANGE, "the step on axis %u is %lld", axis, (long long)a.step);
-    else if (one_int(im, start, &a.start) && one_int(im, end, &a.end))
+    bool end_is_known = one_int(im, end, &a.end);
+    if (end_is_known && one_int(im, start, &a.start))
       x = slice_axis(im, x, axis, a);
     else
-      x = counted_axis(im, x, axis, a.step, start, end);
+      x = counted_axis(im, x, axis, a.step, start,
+                       end_is_known ? ex_size(im, end_of(a.end, a.step)) : end);
   }
   out(im, 0, x);
 }
