@@ -50,9 +50,7 @@ static void break_required(Graph *g) { node_set_arg(g, node_number(g, 1), 0, A_N
 static void break_element(Graph *g) {
   node_set_arg(g, node_number(g, 2), 0, A_VALS(((ValueId[]){result_of(g, 0), 0}), 2));
 }
-static void break_sym(Graph *g) {
-  arg_of(g, 0, 2)->i = SYM_BAND + (SymInt)g->syms.count;
-}
+static void break_sym(Graph *g) { arg_of(g, 0, 2)->i = SYM_BAND + (SymInt)g->syms.count; }
 static void break_use_value(Graph *g) { g->uses[arg_of(g, 1, 0)->at].value = 1000000; }
 static void break_use_node(Graph *g) { g->uses[arg_of(g, 1, 0)->at].node = node_number(g, 0); }
 static void break_use_shared(Graph *g) { arg_of(g, 1, 0)->at = arg_of(g, 0, 0)->at; }

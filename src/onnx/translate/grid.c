@@ -152,8 +152,8 @@ void translate_grid_sample(Import *im) {
 
 /* --- AffineGrid --- */
 
-/* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. The corner of a single cell is
- * 1, as in ONNX Runtime. */
+/* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. The corner of a single cell
+ * is 1, as in ONNX Runtime. */
 static ValueId cell_positions(Import *im, SymInt size, bool corners) {
   ValueId at = ex_cast(im, ex_arange(im, size), DTYPE_F64), n = size_as(im, size, 0, DTYPE_F64);
   if (!corners)

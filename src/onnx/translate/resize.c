@@ -103,10 +103,11 @@ static void fail_unsolved(Import *im, const Resize *r) {
   uint32_t i = r->unsolved - 1, axis = r->axes[i];
   SymInt size = r->in.d[axis];
   if (!r->scales) {
-    import_fail(im, DIAG_INPUT_NOT_CONST,
-                "keep_aspect_ratio_policy takes the scale of one axis for all, and the size of axis "
-                "%u is %lld to %lld: give it one size with --dim, or the output a declared shape",
-                axis, (long long)sym_lower(t, size), (long long)sym_upper(t, size));
+    import_fail(
+        im, DIAG_INPUT_NOT_CONST,
+        "keep_aspect_ratio_policy takes the scale of one axis for all, and the size of axis "
+        "%u is %lld to %lld: give it one size with --dim, or the output a declared shape",
+        axis, (long long)sym_lower(t, size), (long long)sym_upper(t, size));
     return;
   }
   if (sym_is_const(size)) {
