@@ -634,8 +634,14 @@ g (float[1,1,h,8] x) => (y) <int64[2] sizes = {4, 4}> {
 }"""
 
 
+POOL = """<ir_version: 10, opset_import: ["" : 22]>
+g (float[n,c,9] x) => (y) {{
+  y = {node} (x)
+}}"""
+
+
 def edge_cases():
-    """The largest integer as the end of a slice backwards; the corner of one cell; an aspect ratio that is not known."""
+    """The largest integer as the end of a slice backwards; the corner of one cell; an aspect ratio, and numbers of channels, that are not known."""
     own = np.random.default_rng(20261203)
     images = [{"x": own.standard_normal((n, 5)).astype(np.float32)} for n in (3, 8)]
     for name, ends in (("largest", "9223372036854775807, 2147483647"), ("far", "-9223372036854775807, -2147483648")):
@@ -648,6 +654,11 @@ def edge_cases():
     feeds = [{"theta": theta, "x": np.zeros(shape, np.float32)} for shape in ((1, 1), (1, 4), (3, 1), (2, 3))]
     yield TextCase("AffineGrid_corners_of_one_cell", CORNER, feeds, dims={"h": "1..4", "w": "1..4"})
     yield TextCase("AffineGrid_corners_of_one_cell_known", CORNER, feeds[1:2], dims={"h": "1", "w": "4"})
+    lines = [{"x": own.standard_normal((n, c, 9)).astype(np.float32)} for n, c in ((1, 1), (2, 7), (4, 3))]
+    for name, node in (("AveragePool_pads", "AveragePool <kernel_shape = [3], pads = [2, 0], strides = [2]>"),
+                       ("AveragePool_ceil", "AveragePool <kernel_shape = [2], pads = [0, 1], strides = [3], ceil_mode = 1, count_include_pad = 1>"),
+                       ("LpPool", "LpPool <kernel_shape = [3], dilations = [2], p = 3>")):
+        yield TextCase(f"{name}_unknown_channels", POOL.format(node=node), lines, dims={"n": "1..4", "c": "1..7"})
     yield TextCase("Resize_unknown_ratio", RATIO_OF_SIZES, [], dims={"h": "2..9"}, refused="E0316")
 
 

@@ -102,6 +102,13 @@ static void test_damaged(void **state) {
       read_all(&f);
       data[i] ^= flips[k];
     }
+  for (size_t i = 4; i < 12; i++) { /* the identifiers of file and extended header */
+    PtdFile p;
+    data[i] ^= 1;
+    write_file(f.path, data, size);
+    assert_int_not_equal(ptd_open(&p, &f.capture.sink, 1, f.path), STATUS_OK);
+    data[i] ^= 1;
+  }
   for (size_t cut = 0; cut < size; cut++) {
     PtdFile p;
     write_file(f.path, data, cut);

@@ -184,17 +184,24 @@ void translate_max_pool(Import *im) { out(im, 0, window_max(im, in_required(im, 
 /* --- average --- */
 
 /* Sum over each window of every channel, as a depthwise convolution with ones (zeros beyond the
- * input). */
+ * input). Channels whose number is not known join the batch. */
 static ValueId window_sums(Import *im, ValueId x, const Window *w) {
-  SymInt channels = ex_dim(im, x, 1);
-  if (!sym_is_const(channels) || channels < 1)
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                       "this average pool needs a fixed number of channels");
+  Dims s = shape_of(im, x), joined = s;
+  SymInt channels = s.d[1];
+  if (!sym_is_const(channels) || channels < 1) {
+    joined.d[0] = sym_mul(&im->g->syms, s.d[0], channels);
+    joined.d[1] = channels = 1;
+    x = ex_view_as(im, x, joined);
+  }
   SymInt dims[2 + SPATIAL_MAX] = {channels, 1};
   memcpy(dims + 2, w->kernel, w->rank * sizeof *dims);
   ValueId ones =
       build(&im->b, OP_FULL, A_INTS(dims, 2 + w->rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
-  return window_convolve(im, x, ones, 0, w, channels);
+  Dims sums = shape_of(im, x = window_convolve(im, x, ones, 0, w, channels));
+  if (channels == s.d[1])
+    return x;
+  memcpy(sums.d, s.d, 2 * sizeof *s.d);
+  return ex_view_as(im, x, sums);
 }
 
 static bool all_are(const SymInt *list, uint32_t count, SymInt number) {
