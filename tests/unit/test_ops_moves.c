@@ -287,6 +287,43 @@ static void test_casts(void **state) {
   check_refused(f, build(&f->b, OP_COPY_, A_VAL(src), A_VAL(x)), "differ: 4 and 1");
 }
 
+/* A graph whose types do not follow the rules: no kernel copies elements of one type as another. */
+static void test_wrong_types(void **state) {
+  OpsFixture *f = *state;
+  Builder *b = &f->b;
+  ValueId x = fixture_const(f, DTYPE_F32, DIMS(1, 4, 2, 2), COUNTING),
+          at = fixture_const(f, DTYPE_I64, DIMS(1), VALUES(0)),
+          places = fixture_const(f, DTYPE_I64, DIMS(1, 4, 2, 2), VALUES(0));
+  const ValueId built[] = {
+      build(b, OP_REPEAT, A_VAL(x), INTS(2, 1, 1, 1)),
+      build(b, OP_EXPAND_COPY, A_VAL(x), INTS(3, 4, 2, 2)),
+      build(b, OP_VIEW_COPY, A_VAL(x), INTS(16)),
+      build(b, OP_PERMUTE_COPY, A_VAL(x), INTS(1, 0, 3, 2)),
+      build(b, OP_UNFOLD_COPY, A_VAL(x), A_INT(1), A_INT(2), A_INT(1)),
+      build(b, OP_DIAGONAL_COPY, A_VAL(x), A_INT(0), A_INT(2), A_INT(3)),
+      build(b, OP_SLICE_COPY_TENSOR, A_VAL(x), A_INT(1), A_INT(1), A_INT(3), A_INT(1)),
+      build(b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(1), A_INT(2)),
+      build(b, OP_CONSTANT_PAD_ND, A_VAL(x), INTS(1, 1), A_INT(0)),
+      build(b, OP_REFLECTION_PAD2D, A_VAL(x), INTS(1, 1, 1, 1)),
+      build(b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2, 2), INTS(1, 2), A_INT(0)),
+      build(b, OP_SPLIT_COPY_TENSOR, A_VAL(x), A_INT(2), A_INT(1)),
+      build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(1), A_VAL(at)),
+      build(b, OP_GATHER, A_VAL(x), A_INT(1), A_VAL(places)),
+      build(b, OP_PIXEL_SHUFFLE, A_VAL(x), A_INT(2)),
+      build(b, OP_FLIP, A_VAL(x), INTS(1)),
+      build(b, OP_ROLL, A_VAL(x), INTS(1), INTS(1)),
+      build(b, OP_TRIL, A_VAL(x), A_INT(0)),
+      build(b, OP_CLONE, A_VAL(x)),
+  };
+  for (size_t i = 0; i < COUNT_OF(built); i++) {
+    assert_int_not_equal(built[i], 0);
+    const Type *t = value_type(f->g, built[i]);
+    value_set_type(f->g, built[i],
+                   graph_tensor_type(f->g, DTYPE_I32, t->rank, t->dims, ORDER_CONTIGUOUS));
+    check_run_error(f, built[i], "f32");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       OPS_TEST(test_view),          OPS_TEST(test_squeeze),
@@ -295,7 +332,7 @@ int main(void) {
       OPS_TEST(test_slice),         OPS_TEST(test_scatter_parts),
       OPS_TEST(test_cat_stack),     OPS_TEST(test_split),
       OPS_TEST(test_reorder),       OPS_TEST(test_pads),
-      OPS_TEST(test_casts),
+      OPS_TEST(test_casts),         OPS_TEST(test_wrong_types),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
