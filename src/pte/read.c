@@ -33,18 +33,14 @@ static Status unknown_operators(const MethodReader *r) {
 }
 
 static Status unsupported_instructions(const MethodReader *r) {
-  static const char *const names[] = {
-      [PTE_MOVE_CALL] = "moves values", [PTE_FREE_CALL] = "frees values"};
-  uint32_t count[PTE_INSTRUCTION_KIND_COUNT] = {0};
-  Status status = STATUS_OK;
+  uint32_t count = 0;
   for (uint32_t i = 0; i < r->m->instruction_count; i++)
-    count[r->m->instructions[i].kind]++;
-  for (PteInstructionKind k = PTE_MOVE_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
-    if (count[k] && names[k])
-      status = diag_report(r->p->sink, DIAG_PTE_UNSUPPORTED, pte_place(r->p),
-                           "method '" SV_FMT "' %s (%u instructions)", SV_ARG(r->m->name), names[k],
-                           count[k]);
-  return status;
+    count += r->m->instructions[i].kind == PTE_FREE_CALL;
+  if (!count)
+    return STATUS_OK;
+  return diag_report(r->p->sink, DIAG_PTE_UNSUPPORTED, pte_place(r->p),
+                     "method '" SV_FMT "' frees values (%u instructions)", SV_ARG(r->m->name),
+                     count);
 }
 
 /* --- calls --- */
@@ -378,8 +374,27 @@ static Status read_kernel_call(MethodReader *r, const PteInstruction *in) {
   return STATUS_OK;
 }
 
+/* The result of a branch, as torch.cond hands it on: the runtime makes a value another name of a
+ * tensor. It is read as a copy; whether the tensor's place is written again is not checked. */
+static Status read_move(MethodReader *r, uint32_t i) {
+  const int32_t *args = r->m->instructions[i].args;
+  ValueId from;
+  r->instruction = i;
+  r->loc = graph_add_loc(
+      r->g, (Loc){.op_type = intern_add(&r->g->ctx->names, SV("MoveCall")), .index = (int32_t)i});
+  if (r->m->values[args[0]].kind != PTE_TENSOR)
+    return read_error(r, DIAG_PTE_UNSUPPORTED, "value %d, which is moved, is not a tensor",
+                      args[0]);
+  TRY(read_tensor(r, (uint32_t)args[0], &from));
+  NodeId n = graph_add_node(r->g, 0, OP_CLONE, (const ArgIn[]){A_VAL(from), A_NONE}, 2, 1, r->loc);
+  TRY(shape_run(r->g, n));
+  return write_result(r, n, (uint32_t)args[1], node_result(r->g, n, 0));
+}
+
 Status read_call(MethodReader *r, uint32_t i) {
   const PteInstruction *in = &r->m->instructions[i];
+  if (in->kind == PTE_MOVE_CALL)
+    return read_move(r, i);
   bool delegate = in->kind == PTE_DELEGATE_CALL;
   StrView text = delegate ? r->m->delegates[in->index].id : r->m->operators[in->index];
   NameId name = intern_add(&r->g->ctx->names, text);

@@ -308,6 +308,8 @@ static uint32_t find_states(MethodReader *r, const LoopShape *l, uint32_t **indi
   for (uint32_t i = l->body.begin; i < l->body.end; i++)
     if (at(r, i)->kind == PTE_KERNEL_CALL)
       written_by(r, at(r, i), note_written, &body);
+    else if (at(r, i)->kind == PTE_MOVE_CALL)
+      bitset_add(&body, (uint32_t)at(r, i)->args[1]);
     else if (at(r, i)->kind == PTE_DELEGATE_CALL)
       for (uint32_t k = read_delegate_inputs(r, at(r, i)); k < at(r, i)->count; k++)
         bitset_add(&body, (uint32_t)at(r, i)->args[k]);
@@ -461,6 +463,8 @@ Status read_chain(MethodReader *r) {
   for (uint32_t i = 0; i < count; i++)
     if (at(r, i)->kind == PTE_KERNEL_CALL)
       written_by(r, at(r, i), note_written, &r->written);
+    else if (at(r, i)->kind == PTE_MOVE_CALL)
+      bitset_add(&r->written, (uint32_t)at(r, i)->args[1]);
   TRY(find_loops(r, loops));
   return read_range(r, loops, (Range){0, count});
 }

@@ -56,7 +56,7 @@ Status read_memory(MethodReader *r, uint32_t index, ValueId *out);
 Status read_states(MethodReader *r);
 /* All instructions. */
 Status read_chain(MethodReader *r);
-/* The KernelCall at instruction i. */
+/* The KernelCall, DelegateCall or MoveCall at instruction i. */
 Status read_call(MethodReader *r, uint32_t i);
 /* Value index is going to change. place: the tensor whose place is written, NULL if none is. */
 void read_note(MethodReader *r, uint32_t index, const PteTensor *place, bool is_write);

@@ -60,6 +60,20 @@ class Images(nn.Module):
         return torch.cat([y.permute(0, 2, 3, 1)[:, 1:4], torch.tanh(y).permute(0, 2, 3, 1)[:, 2:]], 1), torch.clamp(y, -0.5, 0.25)
 
 
+class Branches(nn.Module):
+    """torch.cond: what a branch gives is moved to the value of the result."""
+
+    def forward(self, x):
+        def above(x):
+            return (x - 3).relu(), x + 1
+
+        def below(x):
+            return (x * 2).sin(), x - 1
+
+        y, z = torch.cond(x.sum() > 0, above, below, (x,))
+        return y * z, y.exp()
+
+
 def cases():
     """(name, module, inputs, dynamic shapes, inputs to run with)."""
     torch.manual_seed(0)
@@ -73,6 +87,8 @@ def cases():
     yield "cnn", nn.Sequential(OrderedDict(body=nn.Sequential(*layers))), (image,), None, None
     yield "attention", Attention(), (torch.randn(2, 7, 16),), None, None
     yield "images", Images(), (torch.randn(1, 4, 6, 5), torch.randn(12, 1, 1)), None, None
+    yield "branches", Branches(), (torch.ones(2, 4),), None, None
+    yield "branches_else", Branches(), (torch.ones(2, 4),), None, (-torch.ones(2, 4),)
     yield "pieces", Pieces(), (torch.randn(2, 6), torch.tensor([5, 0, 3])), None, None
 
 
