@@ -13,14 +13,15 @@
 #include "ops/shape_util.h"
 #include "passes/executorch/symints.h"
 
-/* Kernels and delegates make nothing of an empty tensor, or end the call; but log_softmax along a
- * dim of no elements ends the process. */
+/* Kernels and delegates make nothing of an empty tensor, or end the call; but log_softmax along or
+ * in front of a dim of no elements ends the process. */
 static int64_t least_checked(const Graph *g) {
   for (FOR_NODES(g, n)) {
     ValueId x = node_cget(g, n)->op == OP_LOG_SOFTMAX ? node_value(g, n, 0) : 0;
     uint32_t rank = x ? value_rank(g, x) : 0;
-    if (rank && !sym_is_const(value_dim(g, x, (uint32_t)wrap_dim(node_int(g, n, 1), rank))))
-      return 1;
+    for (uint32_t i = rank ? (uint32_t)wrap_dim(node_int(g, n, 1), rank) : 0; i < rank; i++)
+      if (!sym_is_const(value_dim(g, x, i)))
+        return 1;
   }
   return 2;
 }

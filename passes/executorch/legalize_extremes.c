@@ -27,18 +27,24 @@ static ValueId maximum(Builder *b, NodeId n) { return along_each(b, n, OP_MAX_DI
 
 static ValueId minimum(Builder *b, NodeId n) { return along_each(b, n, OP_MIN_DIM); }
 
-/* The kernel divides by the size of the dim. Longer by -inf, whose exp is 0, it stays the same. */
+/* The kernel divides by the size of the dim, and by that of each dim behind it. Where one may be 0,
+ * it is longer by one: along the dim by -inf, whose exp is 0, so that the others stay the same. */
 static ValueId log_softmax(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
-  uint32_t rank = value_rank(g, x);
-  int64_t dim = rank ? wrap_dim(node_int(g, n, 1), rank) : 0;
-  SymInt size = rank ? value_dim(g, x, (uint32_t)dim) : 1;
-  if (sym_lower(&g->syms, size) >= 1)
+  Dims s = value_dims(g, x);
+  uint32_t dim = s.rank ? (uint32_t)wrap_dim(node_int(g, n, 1), s.rank) : 0, count = 0;
+  SymInt more[2 * MAX_RANK] = {0}; /* before and behind, the last dim first */
+  bool any = false;
+  for (uint32_t i = s.rank; i-- > dim; count += 2)
+    any |= more[count + 1] = sym_lower(&g->syms, s.d[i]) < 1;
+  if (!any)
     return 0;
-  ValueId longer = build_pad_with(b, x, dim, 0, 1, A_FLOAT(-INFINITY)),
-          y = build(b, OP_LOG_SOFTMAX, A_VAL(longer), A_INT(dim), A_BOOL(false));
-  return build_slice(b, y, dim, 0, size, 1);
+  ValueId longer = build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(more, count), A_FLOAT(-INFINITY));
+  ValueId y = build(b, OP_LOG_SOFTMAX, A_VAL(longer), A_INT(dim), A_BOOL(false));
+  for (uint32_t i = dim; i < s.rank; i++)
+    y = build_slice(b, y, i, 0, s.d[i], 1);
+  return y;
 }
 
 Status pass_legalize_extremes(PassContext *p, Graph *g) {

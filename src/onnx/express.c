@@ -234,11 +234,13 @@ ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double eps
 ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
                       double epsilon) {
   Dims s = shape_of(im, x);
-  if (s.rank < 3)
-    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", s.rank);
-  return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias), A_INT(s.d[0]),
-               A_INT(s.d[1]), A_INT(shape_product(im, s.d + 2, s.rank - 2)), A_INT(groups),
-               A_FLOAT(epsilon));
+  if (s.rank < 2)
+    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", s.rank);
+  x = s.rank == 2 ? ex_unsqueeze(im, x, 2) : x; /* the kernel wants positions */
+  ValueId y = build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias),
+                    A_INT(s.d[0]), A_INT(s.d[1]), A_INT(shape_product(im, s.d + 2, s.rank - 2)),
+                    A_INT(groups), A_FLOAT(epsilon));
+  return s.rank == 2 ? ex_view_as(im, y, s) : y;
 }
 
 Dims shape_of(const Import *im, ValueId v) {

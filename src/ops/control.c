@@ -17,11 +17,14 @@ static SymInt handed_dim(const Graph *g, NodeId n, uint32_t r, uint32_t rank, ui
   return t->kind == TYPE_TENSOR && t->rank == rank ? t->dims[i] : -1;
 }
 
-/* A size in [lo, hi]: the one that is there, or a new symbol. */
+/* A size in [lo, hi]: the one that is there (-1: none), or a new symbol. What is known of a size
+ * may be too little to tell that it is not negative. */
 static SymInt size_between(Graph *g, SymInt have, int64_t lo, int64_t hi) {
+  lo = max_i64(lo, 0);
+  hi = max_i64(hi, 0);
   if (sym_lower(&g->syms, have) >= lo && sym_upper(&g->syms, have) <= hi)
     return have;
-  return sym_symbol(&g->syms, SV(""), max_i64(lo, 0), max_i64(hi, 0), true);
+  return sym_symbol(&g->syms, SV(""), lo, hi, true);
 }
 
 /* A text has the results already, so that it can give their types. */

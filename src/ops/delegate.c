@@ -31,7 +31,7 @@ Status shape_call_delegate(Graph *g, NodeId n) {
     memcpy(dims, node_ints(g, n, DELEGATE_ARG_SIZES) + at, (size_t)rank * sizeof *dims);
     at += (uint32_t)rank;
     for (uint32_t k = 0; k < rank; k++)
-      if (sym_lower(&g->syms, dims[k]) < 0)
+      if (sym_upper(&g->syms, dims[k]) < 0)
         return bad_shape(g, n, "result %u has a negative size", i);
     result_tensor(g, n, i, (DType)dtype, (uint32_t)rank, dims);
   }

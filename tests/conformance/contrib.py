@@ -287,6 +287,9 @@ def multi_head_cases():
     yield Case("MultiHeadAttention_causal", op, "q k v", same, unidirectional=1, **n)
     yield Case("MultiHeadAttention_past", op, "q k v c - - pk pv", {**same, **past}, {"c": normal(24)}, out=(F32, F32, F32), **n)
     yield Case("MultiHeadAttention_past_causal", op, "q k v - - - pk pv", {**same, **past}, out=(F32, F32, F32), unidirectional=1, **n)
+    for queries in (1, 2):
+        yield Case(f"MultiHeadAttention_causal_{queries}_of_4", op, "q k v", {"q": normal(2, queries, 8), "k": normal(2, 4, 8), "v": normal(2, 4, 8)},
+                   unidirectional=1, **n)
     yield Case("MultiHeadAttention_past_mask", op, "q k v - m r pk pv", {**same, **past, "m": whole(i32, 0, 2, 2, 7), "r": normal(1, 2, 3, 7)},
                out=(F32, F32, F32), **n)
     yield Case("MultiHeadAttention_cross", op, "q k v c", {"q": normal(2, 3, 8), "k": normal(2, 2, 5, 4), "v": normal(2, 2, 5, 4)}, {"c": normal(24)}, **n)

@@ -14,6 +14,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 import single_node
+from operators_edges import edge_cases, even_cases, ratio_cases
 from single_node import BF16, RNG, Case, TextCase, ints, normal, whole
 
 
@@ -579,87 +580,6 @@ def sparse_cases():
             graph.sparse_initializer.append(sparse("w", (4, 3), places, np.float32, rows))
             graph.node[0].attribute.append(helper.make_attribute("sparse_value", sparse("", (2, 3), [p for p in places if p < 6], np.int64, rows)))
             yield case
-
-
-EVEN = """<ir_version: 9, opset_import: ["" : 17]>
-g (float[b,n,3] x) => (float[p,q,r] y, float[s,t,u] z, int64 count) <int64 size = {4}, int64 zero = {0}, int64 last = {-1}> {
-  s = SplitToSequence <axis = 1> (x, size)
-  y = SequenceAt (s, zero)
-  z = SequenceAt (s, last)
-  count = SequenceLength (s)
-}"""
-
-
-def even_cases():
-    """Pieces of one size of a dynamic dim whose range allows one number of them."""
-    own = np.random.default_rng(20261129)
-    feeds = [{"x": own.standard_normal((2, n, 3)).astype(np.float32)} for n in (9, 10, 12)]
-    yield TextCase("SplitToSequence_even", EVEN, feeds, dims={"b": "1..2", "n": "9..12"})
-    yield TextCase("SplitToSequence_not_even", EVEN, [], dims={"b": "1..2", "n": "8..12"}, refused="E0316")
-
-
-RATIO = """<ir_version: 9, opset_import: ["" : 17]>
-g (float[2,3] x, float[2,3] w) => (float[2,3] y) <float a = {%s}, float b = {%s}, float c = {%s}, int8 zero = {0}> {
-  xq = QuantizeLinear (x, a, zero)
-  xd = DequantizeLinear (xq, a, zero)
-  wq = QuantizeLinear (w, b, zero)
-  wd = DequantizeLinear (wq, b, zero)
-  m = Mul (xd, wd)
-  yq = QuantizeLinear (m, c, zero)
-  y = DequantizeLinear (yq, c, zero)
-}"""
-
-
-def ratio_cases():
-    """Scales of operands and result at both ends of what the kernels of XNNPACK for products of codes are made for, and beyond."""
-    own = np.random.default_rng(20261130)
-    for a, b, c in ((8, 4, 0.25), (16, 16, 1), (0.0078125, 0.0078125, 4), (0.0078125, 0.00390625, 4)):
-        feed = {"x": (own.integers(-100, 100, (2, 3)) * a).astype(np.float32), "w": (own.integers(-100, 100, (2, 3)) * b).astype(np.float32)}
-        yield TextCase(f"Mul_of_codes_{a * b / c:g}", RATIO % (a, b, c), [feed])
-
-
-OPEN_END = """<ir_version: 9, opset_import: ["" : 17]>
-g (float[n,5] x{input}) => (y) <int64[2] starts = {{{starts}}}, int64[2] ends = {{{ends}}}, int64[2] axes = {{0, 1}}, int64[2] steps = {{-1, -2}}> {{
-  y = Slice (x, {begin}, ends, axes, steps)
-}}"""
-CORNER = """<ir_version: 10, opset_import: ["" : 20]>
-g (float[1,2,3] theta, float[h,w] x) => (y) <int64[2] head = {1, 1}> {
-  s = Shape (x)
-  size = Concat <axis = 0> (head, s)
-  y = AffineGrid <align_corners = 1> (theta, size)
-}"""
-RATIO_OF_SIZES = """<ir_version: 9, opset_import: ["" : 18]>
-g (float[1,1,h,8] x) => (y) <int64[2] sizes = {4, 4}> {
-  y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "not_larger"> (x, , , sizes)
-}"""
-
-
-POOL = """<ir_version: 10, opset_import: ["" : 22]>
-g (float[n,c,9] x) => (y) {{
-  y = {node} (x)
-}}"""
-
-
-def edge_cases():
-    """The largest integer as the end of a slice backwards; the corner of one cell; an aspect ratio, and numbers of channels, that are not known."""
-    own = np.random.default_rng(20261203)
-    images = [{"x": own.standard_normal((n, 5)).astype(np.float32)} for n in (3, 8)]
-    for name, ends in (("largest", "9223372036854775807, 2147483647"), ("far", "-9223372036854775807, -2147483648")):
-        text = OPEN_END.format(input="", starts="2, -1", ends=ends, begin="starts")
-        yield TextCase(f"Slice_backwards_{name}", text, images, dims={"n": "3..8"})
-        text = OPEN_END.format(input=", int64[2] begin", starts="0, 0", ends=ends, begin="begin")
-        feeds = [dict(feed, begin=ints(first, -1)) for feed in images for first in (1, -2)]
-        yield TextCase(f"Slice_backwards_{name}_from_data", text, feeds, dims={"n": "3..8"})
-    theta = own.standard_normal((1, 2, 3)).astype(np.float32)
-    feeds = [{"theta": theta, "x": np.zeros(shape, np.float32)} for shape in ((1, 1), (1, 4), (3, 1), (2, 3))]
-    yield TextCase("AffineGrid_corners_of_one_cell", CORNER, feeds, dims={"h": "1..4", "w": "1..4"})
-    yield TextCase("AffineGrid_corners_of_one_cell_known", CORNER, feeds[1:2], dims={"h": "1", "w": "4"})
-    lines = [{"x": own.standard_normal((n, c, 9)).astype(np.float32)} for n, c in ((1, 1), (2, 7), (4, 3))]
-    for name, node in (("AveragePool_pads", "AveragePool <kernel_shape = [3], pads = [2, 0], strides = [2]>"),
-                       ("AveragePool_ceil", "AveragePool <kernel_shape = [2], pads = [0, 1], strides = [3], ceil_mode = 1, count_include_pad = 1>"),
-                       ("LpPool", "LpPool <kernel_shape = [3], dilations = [2], p = 3>")):
-        yield TextCase(f"{name}_unknown_channels", POOL.format(node=node), lines, dims={"n": "1..4", "c": "1..7"})
-    yield TextCase("Resize_unknown_ratio", RATIO_OF_SIZES, [], dims={"h": "2..9"}, refused="E0316")
 
 
 def main():

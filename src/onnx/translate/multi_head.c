@@ -59,6 +59,18 @@ static ValueId visible(Import *im, const Core *c) {
   return ex_gt(im, mask, ex_number(im, mask, 0));
 }
 
+/* No query sees a key beyond its own place, but the last one, which sees all where there are more
+ * keys than the past and the queries: ONNX Runtime hides nothing from it. */
+static ValueId places_seen(Import *im, const Core *c) {
+  SymTable *t = &im->g->syms;
+  SymInt queries = ex_dim(im, c->q, 2), keys = ex_dim(im, c->k, 2);
+  ValueId band = attention_band(im, queries, keys, ex_size(im, c->past), -1, 0);
+  if (sym_upper(t, sym_sub(t, keys, sym_add(t, c->past, queries))) <= 0)
+    return band;
+  ValueId row = EX_VIEW(im, ex_arange(im, queries), queries, 1);
+  return ex_or(im, band, ex_ge(im, row, ex_size(im, sym_sub(t, queries, 1))));
+}
+
 static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
   if (c->padding) {
     ValueId hidden = ex_number(im, scores, attr_float(im, "mask_filter_value", -10000));
@@ -67,12 +79,8 @@ static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
   }
   if (c->added)
     scores = ex_add(im, scores, c->added);
-  if (c->causal) {
-    ValueId offset = ex_size(im, c->past);
-    AttentionMask future = {
-        .allowed = attention_band(im, ex_dim(im, c->q, 2), ex_dim(im, c->k, 2), offset, -1, 0)};
-    scores = attention_apply(im, scores, future);
-  }
+  if (c->causal)
+    scores = attention_apply(im, scores, (AttentionMask){.allowed = places_seen(im, c)});
   return scores;
 }
 

@@ -127,8 +127,10 @@ void translate_rms_norm(Import *im) {
 
 void translate_instance_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
-  if (ex_rank(im, x) < 2 || !sym_is_const(ex_dim(im, x, 1)))
-    import_fail(im, DIAG_INPUT_RANK, "InstanceNormalization needs a fixed number of channels");
+  if (ex_rank(im, x) < 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", ex_rank(im, x));
+  else if (!sym_is_const(ex_dim(im, x, 1)))
+    import_fail(im, DIAG_INPUT_NOT_CONST, "InstanceNormalization needs a fixed number of channels");
   out(im, 0,
       ex_group_norm(im, x, scale, bias, ex_dim(im, x, 1),
                     attr_float(im, "epsilon", (double)1e-5f)));

@@ -46,8 +46,10 @@ static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
     begin = clamp_bound(im, a.start, size, 0);
     end = clamp_bound(im, a.end, size, 0);
   } else {
-    SymInt last = sym_sub(t, size, 1);
-    begin = sym_sub(t, last, clamp_bound(im, a.start, size, -1));
+    SymInt last = sym_sub(t, size, 1), first = clamp_bound(im, a.start, size, -1);
+    if (sym_is_const(a.start) && a.start < -1) /* in front of the first element is that one */
+      first = sym_max(t, first, sym_min(t, 0, last));
+    begin = sym_sub(t, last, first);
     end = sym_sub(t, last, clamp_bound(im, end_of(a.end, a.step), size, -1));
     x = ex_flip(im, x, axis);
   }
@@ -106,10 +108,22 @@ typedef struct SliceLists {
   Ints starts, ends, axes, steps;
 } SliceLists;
 
-/* As clamp_bound, of a tensor: into 0..size, or -1..size - 1 for steps backwards. */
-static ValueId run_bound(Import *im, ValueId bound, SymInt size, int64_t least) {
-  ValueId most = ex_size(im, sym_add(&im->g->syms, size, least));
-  return ex_at_least(im, ex_min(im, ex_wrap_index(im, bound, size), most), (double)least);
+/* As clamp_bound, of a tensor: into least..most. */
+static ValueId run_bound(Import *im, ValueId bound, SymInt size, SymInt least, SymInt most) {
+  bound = ex_wrap_index(im, bound, size);
+  bound = ex_min(im, bound, ex_size(im, most));
+  return ex_max(im, bound, ex_size(im, least));
+}
+
+/* Start and end for steps backwards, as slice_axis has them. */
+static void run_bounds_backwards(Import *im, SymInt size, ValueId *start, ValueId *end) {
+  SymTable *t = &im->g->syms;
+  SymInt last = sym_sub(t, size, 1);
+  ValueId stop = run_bound(im, *end, size, -1, last), open = ex_is(im, *end, INT32_MAX),
+          largest = ex_ge(im, *end, ex_int(im, INT64_MAX));
+  open = ex_or(im, open, largest);
+  *start = run_bound(im, *start, size, sym_min(t, 0, last), last);
+  *end = ex_where(im, open, ex_int(im, -1), stop);
 }
 
 /* The number of entries is read while running: the dim bounds it. */
@@ -117,14 +131,19 @@ static ValueId counted_axis(Import *im, ValueId x, uint32_t axis, int64_t step, 
                             ValueId end) {
   SymTable *t = &im->g->syms;
   SymInt size = ex_dim(im, x, axis);
-  int64_t least = step > 0 ? 0 : -1, most = sym_upper(t, size), by = step > 0 ? step : -step;
-  ValueId begin = run_bound(im, start, size, least), stop = run_bound(im, end, size, least);
-  ValueId span = step > 0 ? ex_sub(im, begin, stop) : ex_sub(im, stop, begin);
+  int64_t most = sym_upper(t, size), by = step > 0 ? step : -step;
+  if (step > 0) {
+    start = run_bound(im, start, size, 0, size);
+    end = run_bound(im, end, size, 0, size);
+  } else {
+    run_bounds_backwards(im, size, &start, &end);
+  }
+  ValueId span = step > 0 ? ex_sub(im, start, end) : ex_sub(im, end, start);
   ValueId count = ex_unary(im, OP_NEG, ex_floor_div(im, span, ex_int(im, by)));
   count = ex_at_least(im, count, 0);
   most = out_bound_below(im, 0, axis, most / by + (most % by != 0));
   ValueId steps = ex_arange(im, data_size(im, count, most));
-  return ex_index_select(im, x, axis, ex_add(im, ex_mul(im, steps, ex_int(im, step)), begin));
+  return ex_index_select(im, x, axis, ex_add(im, ex_mul(im, steps, ex_int(im, step)), start));
 }
 
 /* One axis may have a start and an end that are known, beside others. */
@@ -140,12 +159,10 @@ static void counted_slice(Import *im, ValueId x, const Dims *s, ValueId starts, 
     ValueId start = element(im, starts, j), end = element(im, ends, j);
     if (a.step == 0 || a.step == INT64_MIN || a.step < -INT32_MAX || a.step > INT32_MAX)
       import_fail(im, DIAG_ARG_RANGE, "the step on axis %u is %lld", axis, (long long)a.step);
-    bool end_is_known = one_int(im, end, &a.end);
-    if (end_is_known && one_int(im, start, &a.start))
+    else if (one_int(im, start, &a.start) && one_int(im, end, &a.end))
       x = slice_axis(im, x, axis, a);
     else
-      x = counted_axis(im, x, axis, a.step, start,
-                       end_is_known ? ex_size(im, end_of(a.end, a.step)) : end);
+      x = counted_axis(im, x, axis, a.step, start, end);
   }
   out(im, 0, x);
 }
