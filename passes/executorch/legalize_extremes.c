@@ -36,8 +36,10 @@ static ValueId log_softmax(Builder *b, NodeId n) {
   uint32_t dim = s.rank ? (uint32_t)wrap_dim(node_int(g, n, 1), s.rank) : 0, count = 0;
   SymInt more[2 * MAX_RANK] = {0}; /* before and behind, the last dim first */
   bool any = false;
-  for (uint32_t i = s.rank; i-- > dim; count += 2)
-    any |= more[count + 1] = sym_lower(&g->syms, s.d[i]) < 1;
+  for (uint32_t i = s.rank; i-- > dim; count += 2) {
+    more[count + 1] = sym_lower(&g->syms, s.d[i]) < 1;
+    any |= more[count + 1] != 0;
+  }
   if (!any)
     return 0;
   ValueId longer = build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(more, count), A_FLOAT(-INFINITY));

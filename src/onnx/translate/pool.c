@@ -197,11 +197,12 @@ static ValueId window_sums(Import *im, ValueId x, const Window *w) {
   memcpy(dims + 2, w->kernel, w->rank * sizeof *dims);
   ValueId ones =
       build(&im->b, OP_FULL, A_INTS(dims, 2 + w->rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
-  Dims sums = shape_of(im, x = window_convolve(im, x, ones, 0, w, channels));
+  ValueId sums = window_convolve(im, x, ones, 0, w, channels);
   if (channels == s.d[1])
-    return x;
-  memcpy(sums.d, s.d, 2 * sizeof *s.d);
-  return ex_view_as(im, x, sums);
+    return sums;
+  Dims apart = shape_of(im, sums);
+  memcpy(apart.d, s.d, 2 * sizeof *s.d);
+  return ex_view_as(im, sums, apart);
 }
 
 static bool all_are(const SymInt *list, uint32_t count, SymInt number) {
