@@ -376,30 +376,28 @@ static Status read_kernel_call(MethodReader *r, const PteInstruction *in) {
 
 /* The result of a branch, as torch.cond hands it on: the runtime makes a value another name of a
  * tensor. It is read as a copy; whether the tensor's place is written again is not checked. */
-static Status read_move(MethodReader *r, uint32_t i) {
-  const int32_t *args = r->m->instructions[i].args;
+static Status read_move(MethodReader *r, const PteInstruction *in) {
   ValueId from;
-  r->instruction = i;
-  r->loc = graph_add_loc(
-      r->g, (Loc){.op_type = intern_add(&r->g->ctx->names, SV("MoveCall")), .index = (int32_t)i});
-  if (r->m->values[args[0]].kind != PTE_TENSOR)
+  if (r->m->values[in->args[0]].kind != PTE_TENSOR)
     return read_error(r, DIAG_PTE_UNSUPPORTED, "value %d, which is moved, is not a tensor",
-                      args[0]);
-  TRY(read_tensor(r, (uint32_t)args[0], &from));
+                      in->args[0]);
+  TRY(read_tensor(r, (uint32_t)in->args[0], &from));
   NodeId n = graph_add_node(r->g, 0, OP_CLONE, (const ArgIn[]){A_VAL(from), A_NONE}, 2, 1, r->loc);
   TRY(shape_run(r->g, n));
-  return write_result(r, n, (uint32_t)args[1], node_result(r->g, n, 0));
+  return write_result(r, n, (uint32_t)in->args[1], node_result(r->g, n, 0));
 }
 
 Status read_call(MethodReader *r, uint32_t i) {
   const PteInstruction *in = &r->m->instructions[i];
-  if (in->kind == PTE_MOVE_CALL)
-    return read_move(r, i);
-  bool delegate = in->kind == PTE_DELEGATE_CALL;
-  StrView text = delegate ? r->m->delegates[in->index].id : r->m->operators[in->index];
+  bool delegate = in->kind == PTE_DELEGATE_CALL, move = in->kind == PTE_MOVE_CALL;
+  StrView text = move       ? SV("MoveCall")
+                 : delegate ? r->m->delegates[in->index].id
+                            : r->m->operators[in->index];
   NameId name = intern_add(&r->g->ctx->names, text);
   r->instruction = i;
   r->loc = graph_add_loc(r->g, (Loc){.op_type = name, .index = (int32_t)i});
+  if (move)
+    return read_move(r, in);
   return delegate ? read_delegate_call(r, in) : read_kernel_call(r, in);
 }
 

@@ -128,8 +128,12 @@ static Status find_loops(MethodReader *r, LoopShape **loops) {
 
 /* --- what calls write --- */
 
-static void written_by(const MethodReader *r, const PteInstruction *in, void each(void *, uint32_t),
-                       void *user) {
+/* Adds the values to a set; of delegates none, which read_delegate_inputs knows. */
+static void add_written(const MethodReader *r, const PteInstruction *in, Bitset *written) {
+  if (in->kind == PTE_MOVE_CALL)
+    bitset_add(written, (uint32_t)in->args[1]);
+  if (in->kind != PTE_KERNEL_CALL)
+    return;
   OpId op = op_find_out(r->m->operators[in->index]);
   CallShape shape = call_shape(op);
   if (in->count != shape.boxed_count)
@@ -145,10 +149,8 @@ static void written_by(const MethodReader *r, const PteInstruction *in, void eac
     count = indices ? list->count : 0;
   }
   for (uint32_t i = 0; i < count; i++)
-    each(user, (uint32_t)indices[i]);
+    bitset_add(written, (uint32_t)indices[i]);
 }
-
-static void note_written(void *user, uint32_t index) { bitset_add(user, index); }
 
 /* --- values of regions --- */
 
@@ -306,13 +308,11 @@ static uint32_t find_states(MethodReader *r, const LoopShape *l, uint32_t **indi
   Bitset body = bitset_make(r->scratch, r->m->value_count);
   uint32_t count = 0;
   for (uint32_t i = l->body.begin; i < l->body.end; i++)
-    if (at(r, i)->kind == PTE_KERNEL_CALL)
-      written_by(r, at(r, i), note_written, &body);
-    else if (at(r, i)->kind == PTE_MOVE_CALL)
-      bitset_add(&body, (uint32_t)at(r, i)->args[1]);
-    else if (at(r, i)->kind == PTE_DELEGATE_CALL)
+    if (at(r, i)->kind == PTE_DELEGATE_CALL)
       for (uint32_t k = read_delegate_inputs(r, at(r, i)); k < at(r, i)->count; k++)
         bitset_add(&body, (uint32_t)at(r, i)->args[k]);
+    else
+      add_written(r, at(r, i), &body);
   *indices = ARENA_ARRAY(r->scratch, uint32_t, r->m->value_count);
   for (uint32_t v = 0; v < r->m->value_count; v++) {
     if (!bitset_has(&body, v))
@@ -461,10 +461,7 @@ Status read_chain(MethodReader *r) {
   r->position = ARENA_ARRAY(r->scratch, uint32_t, r->m->value_count);
   LoopShape **loops = ARENA_ARRAY(r->scratch, LoopShape *, count);
   for (uint32_t i = 0; i < count; i++)
-    if (at(r, i)->kind == PTE_KERNEL_CALL)
-      written_by(r, at(r, i), note_written, &r->written);
-    else if (at(r, i)->kind == PTE_MOVE_CALL)
-      bitset_add(&r->written, (uint32_t)at(r, i)->args[1]);
+    add_written(r, at(r, i), &r->written);
   TRY(find_loops(r, loops));
   return read_range(r, loops, (Range){0, count});
 }

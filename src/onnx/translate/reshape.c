@@ -98,10 +98,10 @@ void translate_squeeze(Import *im) {
     declared_view(im, x);
     return;
   }
-  bool some = axes.given && axes.set; /* an empty list of axes is none */
+  bool listed = axes.given && axes.set; /* an empty list: as without one */
   for (uint32_t i = 0; i < from.rank; i++) {
-    bool drop = some ? (axes.set >> i & 1) != 0 : from.d[i] == 1;
-    if (drop && some && sym_is_const(from.d[i]) && from.d[i] != 1)
+    bool drop = listed ? (axes.set >> i & 1) != 0 : from.d[i] == 1;
+    if (drop && listed && sym_is_const(from.d[i]) && from.d[i] != 1)
       import_fail(im, DIAG_SHAPE_MISMATCH, "dimension %u has %lld entries, 1 is wanted", i,
                   (long long)from.d[i]);
     if (!drop)
