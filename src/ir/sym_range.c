@@ -118,6 +118,8 @@ static bool vertex_range(const SymTable *t, SymExpr *e) {
 
 enum { SYM_SMALL = 1 << 20 }; /* products of three fit */
 
+static bool is_small(int64_t number) { return number > -SYM_SMALL && number < SYM_SMALL; }
+
 static bool is_bounded(const SymTable *t, SymInt v) {
   return sym_lower(t, v) != INT64_MIN && sym_upper(t, v) != INT64_MAX;
 }
@@ -201,8 +203,7 @@ static bool constant_apart(const SymTable *t, SymInt a, SymInt b, int64_t *apart
   if (sym_is_const(a) || sym_is_const(b))
     return false;
   uint32_t count = sum_terms(t, &a, &x, &m, &c);
-  if (sum_terms(t, &b, &y, &n, &d) != count || c <= -SYM_SMALL || c >= SYM_SMALL ||
-      d <= -SYM_SMALL || d >= SYM_SMALL)
+  if (sum_terms(t, &b, &y, &n, &d) != count || !is_small(c) || !is_small(d))
     return false;
   *apart = c - d;
   return memcmp(x, y, count * sizeof *x) == 0 && memcmp(m, n, count * sizeof *m) == 0;
@@ -228,32 +229,86 @@ static bool is_quotient(const SymExpr *x) {
          !sym_is_const(x->terms[0]);
 }
 
+/* A multiple of a remainder r in [0, divisor - 1] that terms of a sum make together: times * (r -
+ * shift). */
+typedef struct Remainder {
+  uint64_t terms;
+  int64_t divisor, times, shift;
+  SymInt dividend; /* r is mod(dividend, divisor); 0: it is no mod */
+} Remainder;
+
 /* Term `of` is floordiv(x, d), and with other terms a multiple of x - d*floordiv(x, d), which is in
  * [0, d - 1]; or of floordiv(y, a) + m - d*floordiv(y + a*m, a*d), which is, too. */
-static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
-                            int64_t *lo, int64_t *hi) {
+static bool find_remainder(const SymTable *t, const SymExpr *sum, uint32_t of, Remainder *r) {
   const SymExpr *x = sym_expr(t, sum->terms[of]);
-  int64_t shift = 0, coefficient = sum->coefficients[of];
-  if (!is_quotient(x) || coefficient <= -SYM_SMALL || coefficient >= SYM_SMALL)
+  int64_t coefficient = sum->coefficients[of];
+  if (!is_quotient(x) || !is_small(coefficient))
     return false;
   const SymExpr *inner = sym_expr(t, x->terms[0]);
-  int64_t d = x->terms[1], times = -coefficient / d;
-  *terms = (uint64_t)1 << of;
-  bool found = coefficient % d == 0 && has_multiple(sum, inner, x->terms[0], times, terms);
+  *r = (Remainder){(uint64_t)1 << of, x->terms[1], -coefficient / x->terms[1], 0, x->terms[0]};
+  bool found =
+      coefficient % r->divisor == 0 && has_multiple(sum, inner, x->terms[0], r->times, &r->terms);
   if (found && inner->kind == SYM_SUM)
-    shift = inner->constant;
+    r->shift = inner->constant;
   for (uint32_t i = 0; i < sum->count && !found; i++) {
-    found = is_finer_quotient(t, sum, of, i, &shift);
+    found = is_finer_quotient(t, sum, of, i, &r->shift);
     if (found) {
-      d /= sym_expr(t, sum->terms[i])->terms[1];
-      times = sum->coefficients[i];
-      *terms = (uint64_t)1 << of | (uint64_t)1 << i;
+      r->divisor /= sym_expr(t, sum->terms[i])->terms[1];
+      r->times = sum->coefficients[i];
+      r->dividend = 0;
+      r->terms = (uint64_t)1 << of | (uint64_t)1 << i;
     }
   }
-  if (!found || d >= SYM_SMALL || shift <= -SYM_SMALL || shift >= SYM_SMALL)
+  return found && r->divisor < SYM_SMALL && is_small(r->shift);
+}
+
+enum { MAX_REMAINDERS = 64 }; /* that are tried one by one */
+
+/* The value of a term where g's remainder is r; the term is mod(x, k), or floordiv(mod(x, k)*c + n,
+ * d). */
+static bool value_of_remainder(const SymTable *t, SymInt term, const Remainder *g, int64_t r,
+                               int64_t *value) {
+  const SymExpr *e = sym_expr(t, term);
+  int64_t c = 1, n = 0, d = 1;
+  if (is_quotient(e)) {
+    d = e->terms[1];
+    e = sym_expr(t, e->terms[0]);
+    if (e->kind == SYM_SUM && e->count == 1) {
+      c = e->coefficients[0];
+      n = e->constant;
+      e = sym_expr(t, e->terms[0]);
+    }
+  }
+  if (e->kind != SYM_MOD || e->terms[0] != g->dividend || e->terms[1] != g->divisor ||
+      !is_small(c) || !is_small(n))
     return false;
-  *lo = min_i64(0, times * (d - 1)) - times * shift;
-  *hi = max_i64(0, times * (d - 1)) - times * shift;
+  *value = sym_const_floordiv(c * r + n, d);
+  return true;
+}
+
+/* A remainder, and the terms that depend on it: the pads of SAME are half of it, and what is left.
+ */
+static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
+                            int64_t *lo, int64_t *hi) {
+  Remainder g;
+  int64_t value;
+  if (!find_remainder(t, sum, of, &g))
+    return false;
+  bool alone = g.divisor > MAX_REMAINDERS;
+  *terms = g.terms;
+  *lo = INT64_MAX;
+  *hi = INT64_MIN;
+  for (int64_t r = 0; r < g.divisor; r += alone ? g.divisor - 1 : 1) {
+    int64_t total = g.times * (r - g.shift);
+    for (uint32_t i = 0; i < sum->count && !alone; i++)
+      if (!(g.terms >> i & 1) && is_small(sum->coefficients[i]) &&
+          value_of_remainder(t, sum->terms[i], &g, r, &value)) {
+        total += value * sum->coefficients[i];
+        *terms |= (uint64_t)1 << i;
+      }
+    *lo = min_i64(*lo, total);
+    *hi = max_i64(*hi, total);
+  }
   return true;
 }
 

@@ -57,8 +57,9 @@ typedef struct Manager {
   DiagSink *sink;
   Arena scratch;
   Facts *facts;
-  StageId stage; /* that is running; STAGE_COUNT: none */
-  bool stopped;  /* stop_after was reached */
+  StrBuf checked; /* the text of the last round trip */
+  StageId stage;  /* that is running; STAGE_COUNT: none */
+  bool stopped;   /* stop_after was reached */
 } Manager;
 
 /* facts: where runs of passes, and what they find out, are recorded; the caller's. */

@@ -402,6 +402,28 @@ static void test_ranges_of_remainders(void **state) {
   sym_release(&t);
 }
 
+/* The pads of SAME: half of `extent - 1 - mod(a - 1, stride)`, and what half leaves of the whole.
+ */
+static void test_ranges_of_halves(void **state) {
+  SymTable t;
+  t = (SymTable){0};
+  SymInt a = sym_symbol(&t, SV("a"), 1, 4096, false), before = sym_sub(&t, a, 1);
+  static const int64_t windows[][2] = {{3, 3}, {5, 4}, {16, 16}, {9, 5}};
+  for (size_t i = 0; i < COUNT_OF(windows); i++) {
+    int64_t extent = windows[i][0], stride = windows[i][1];
+    SymInt last = sym_mul(&t, sym_floordiv(&t, before, stride), stride),
+           total = sym_sub(&t, sym_add(&t, last, extent), a),
+           half = sym_floordiv(&t, sym_sub(&t, extent - 1, sym_mod(&t, before, stride)), 2),
+           rest = sym_sub(&t, total, half);
+    assert_int_equal(sym_lower(&t, rest), (extent - stride + 1) / 2);
+    assert_int_equal(sym_upper(&t, rest), extent / 2);
+    SymInt sum = sym_add(&t, half, sym_mul(&t, rest, 2)); /* half + 2 * rest */
+    assert_int_equal(sym_lower(&t, sum), (extent - stride) / 2 + (extent - stride + 1) / 2 * 2);
+    assert_int_equal(sym_upper(&t, sum), (extent - 1) / 2 + extent / 2 * 2);
+  }
+  sym_release(&t);
+}
+
 /* Products of sums: they divide, and their range is that of the product. */
 static void test_products_of_sums(void **state) {
   SymTable t;
@@ -554,6 +576,7 @@ int main(void) {
       cmocka_unit_test(test_numbers_are_exact_or_refused),
       cmocka_unit_test(test_ranges_of_related_terms),
       cmocka_unit_test(test_ranges_of_remainders),
+      cmocka_unit_test(test_ranges_of_halves),
       cmocka_unit_test(test_products_of_sums),
       cmocka_unit_test(test_ranges_saturate),
       cmocka_unit_test(test_bad_text),

@@ -56,8 +56,6 @@ static void same_pads(Import *im, SymInt size, AutoPad pad, Window *w, uint32_t 
   if (extent < stride)
     same = total = sym_max(t, 0, total);
   SymInt half = sym_floordiv(t, same, 2), rest = sym_sub(t, total, half);
-  if (sym_lower(t, rest) < 0)
-    rest = sym_max(t, 0, rest);
   w->begin[i] = pad == PAD_SAME_UPPER ? half : rest;
   w->end[i] = pad == PAD_SAME_UPPER ? rest : half;
 }
