@@ -24,7 +24,7 @@
 #include "passes/quantize/blocks.h"
 #include "passes/quantize/roles.h"
 
-enum { DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 8, WEIGHT_LARGE = 4096 /* bytes */ };
 
 typedef struct Plan {
   Graph *g;
@@ -91,6 +91,7 @@ static void find_loops(Plan *p) {
     p->looped[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
 }
 
+static bool is_product(QuantRole role) { return role == ROLE_PRODUCT || role == ROLE_BATCH; }
 static bool passes_on(QuantRole role) { return role == ROLE_MOVE || role == ROLE_JOIN; }
 
 /* What n makes goes into loops and nowhere else, as it is, through moves, or joined with more. */
@@ -125,9 +126,18 @@ static bool is_head(const Graph *g, NodeId n) {
 
 /* Products with probabilities, most of which are less than a step of 8 bits. */
 static bool takes_softmax(const Graph *g, NodeId n) {
-  OpId op = node_cget(g, n)->op;
-  NodeId def = op == OP_MATMUL || op == OP_BMM ? value_def(g, node_value(g, n, 0)) : 0;
+  bool product = is_product(quant_role(g, n));
+  NodeId def = product ? value_def(g, node_value(g, n, 0)) : 0;
+  while (def && quant_role(g, def) == ROLE_MOVE)
+    def = value_def(g, node_value(g, def, 0));
   return def && node_cget(g, def)->op == OP_SOFTMAX;
+}
+
+/* Whether n has a weight that is worth quantizing where it computes in floats. */
+static bool has_large_weight(const Graph *g, NodeId n) {
+  QuantWeight w;
+  return quant_weight(g, n, quant_role(g, n), &w) &&
+         value_lazy_constant(g, w.constant)->size >= WEIGHT_LARGE;
 }
 
 /* Whether n is on the way to a logarithm. */
@@ -151,12 +161,14 @@ static void find_roles(Plan *p, const QuantOptions *options) {
   for (FOR_NODES(g, n)) {
     bool kept = options->kept && n < options->kept_count && options->kept[n],
          spectrum = activations && makes_spectrum(p, n);
-    bool out = kept || selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n) ||
-               spectrum;
+    bool softmax = options->scheme == QUANT_INT8 && takes_softmax(g, n),
+         out = kept || selection_of_node(options->floats, g, n).size > 0 || spectrum ||
+               (softmax && !has_large_weight(g, n));
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
     bool linear = node_cget(g, n)->op == OP_LINEAR;
     bool tail = options->scheme == QUANT_INT8 && linear && (is_head(g, n) || feeds_loops(p, n, 0));
-    p->floats[n] = p->looped[n] || tail || selection_of_node(options->weight_only, g, n).size > 0;
+    p->floats[n] =
+        p->looped[n] || tail || softmax || selection_of_node(options->weight_only, g, n).size > 0;
   }
 }
 
@@ -194,8 +206,6 @@ static bool any_made(const Plan *p, NodeId n, QuantRole role) {
   return false;
 }
 
-static bool is_product(QuantRole role) { return role == ROLE_PRODUCT || role == ROLE_BATCH; }
-
 static void find_wanted(Plan *p) {
   Graph *g = p->g;
   for (NodeId n = g->last; n; n = node_cget(g, n)->prev) {
@@ -220,8 +230,8 @@ static void find_integers(Plan *p) {
   }
 }
 
-/* Moves and joins keep codes as they are; the second operand of a batch of products has zero point
- * 0. */
+/* Moves keep codes as they are; the second operand of a batch of products has zero point 0. What
+ * joins have in common depends on the ranges that are observed. */
 static void find_ranges(Plan *p) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
@@ -230,9 +240,8 @@ static void find_ranges(Plan *p) {
       continue;
     if (role == ROLE_BATCH)
       p->symmetric[range_of(p, node_value(g, n, 1))] = true;
-    for (uint32_t k = 0; passes_on(role) && k < quant_operand_count(g, n, role); k++)
-      for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-        share_range(p, quant_operand(g, n, role, k), node_result(g, n, i));
+    for (uint32_t i = 0; role == ROLE_MOVE && i < node_cget(g, n)->result_count; i++)
+      share_range(p, node_value(g, n, 0), node_result(g, n, i));
   }
 }
 

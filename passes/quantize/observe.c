@@ -8,23 +8,12 @@
 #include "ops/quantized.h"
 #include "passes/pass.h"
 #include "passes/quantize/moments.h"
+#include "passes/quantize/ranges.h"
 #include "passes/quantize/roles.h"
 #include "passes/quantize/scales.h"
 #include "quant/stats_file.h"
 #include "quant/trial.h"
 #include "support/number.h"
-
-/* A node that waits for its range. */
-typedef struct Watch {
-  NodeId node;
-  uint32_t range;
-  ValueId value; /* what it marks */
-} Watch;
-
-typedef struct Watches {
-  Watch *list;
-  uint32_t count, ranges; /* ranges: how many different ones, numbered from 0 */
-} Watches;
 
 /* Ranges are numbered anew from 0, since a graph may give them any numbers; the order is of no
  * consequence. */
@@ -55,10 +44,21 @@ static Watches find_watches(const Graph *g, Arena *arena) {
   return w;
 }
 
+/* Pads that nothing but maxima see: where they are below all elements they may be any number, and
+ * none above 0 is below them. */
+static bool is_neutral_pad(const Graph *g, const Watch *w, NodeId pad) {
+  ValueId y = node_result(g, w->node, 0);
+  for (UseId u = first_use(g, y); u; u = g->uses[u].next)
+    if (node_cget(g, g->uses[u].node)->op != OP_MAX_POOL2D_WITH_INDICES)
+      return false;
+  return first_use(g, y) && node_scalar(g, pad, 2) <= 0;
+}
+
 /* The result of an op that only moves elements has the range of its operand. */
 static bool follows(const Graph *g, const Watch *w) {
   NodeId def = value_def(g, w->value), from;
-  if (!def || quant_role(g, def) != ROLE_MOVE || node_cget(g, def)->op == OP_CONSTANT_PAD_ND)
+  if (!def || quant_role(g, def) != ROLE_MOVE ||
+      (node_cget(g, def)->op == OP_CONSTANT_PAD_ND && !is_neutral_pad(g, w, def)))
     return false;
   from = value_def(g, node_value(g, def, 0));
   return from && node_cget(g, from)->op == OP_OBSERVE &&
@@ -126,20 +126,20 @@ static void limit(const Graph *g, const Watch *w, Range *wanted) {
   wanted->high = fmax(wanted->high, seen.high);
 }
 
-static Range *find_limits(Graph *g, const Watches *w, Stats *stats, Arena *arena) {
+static Range *find_limits(Graph *g, const Watches *w, Arena *arena) {
   Range *limits = ARENA_ARRAY(arena, Range, (size_t)w->ranges + 1);
   for (uint32_t i = 0; i < w->count; i++) {
     const Watch *at = &w->list[i];
     limit(g, at, &limits[at->range]);
     if (value_is_const(g, at->value))
-      add_constant(&stats[at->range], g, at->value, arena);
+      add_constant(&w->stats[at->range], g, at->value, arena);
   }
   return limits;
 }
 
 /* By watch; of values that were never seen, low is greater than high. Values of one range are
  * marked alike. */
-static Range *find_ranges(const Graph *g, const Watches *w, const Stats *stats, const Range *limits,
+static Range *find_ranges(const Graph *g, const Watches *w, const Range *limits,
                           const RangeOptions *options, Arena *arena) {
   Range *ranges = ARENA_ARRAY(arena, Range, (size_t)w->count + 1);
   uint32_t *first = ARENA_ARRAY(arena, uint32_t, (size_t)w->ranges + 1); /* 1 + watch */
@@ -152,9 +152,9 @@ static Range *find_ranges(const Graph *g, const Watches *w, const Stats *stats, 
     uint32_t same = first[at->range];
     first[at->range] = same ? same : i + 1;
     ranges[i] = (Range){1, 0};
-    if (stats[at->range].count == 0)
+    if (w->stats[at->range].count == 0)
       continue;
-    ranges[i] = same ? ranges[same - 1] : stats_range(&stats[at->range], &own);
+    ranges[i] = same ? ranges[same - 1] : stats_range(&w->stats[at->range], &own);
     ranges[i].low = fmax(ranges[i].low, limits[at->range].low);
     ranges[i].high = fmin(ranges[i].high, limits[at->range].high);
   }
@@ -206,8 +206,8 @@ static Status run_trials(PassContext *p, const Graph *g, Trial *trials, uint32_t
 }
 
 /* Of the ranges by each of cut_weights the first, or those that change the outputs least. */
-static Status try_ranges(PassContext *p, Graph *g, const Watches *w, const Stats *stats,
-                         const Range *limits, const Range **ranges) {
+static Status try_ranges(PassContext *p, Graph *g, const Watches *w, const Range *limits,
+                         const Range **ranges) {
   enum { COUNT = COUNT_OF(cut_weights) };
   RangeOptions options = p->options->quantize->range;
   Trial trials[COUNT];
@@ -215,7 +215,7 @@ static Status try_ranges(PassContext *p, Graph *g, const Watches *w, const Stats
   uint32_t best = 0;
   for (uint32_t k = 0; k < COUNT; k++) {
     options.cut_weight = cut_weights[k];
-    by[k] = find_ranges(g, w, stats, limits, &options, p->scratch);
+    by[k] = find_ranges(g, w, limits, &options, p->scratch);
     set_ranges(g, w, by[k]);
     trials[k] = trial_of(g, w, p->scratch);
   }
@@ -227,24 +227,18 @@ static Status try_ranges(PassContext *p, Graph *g, const Watches *w, const Stats
   return STATUS_OK;
 }
 
-static Status choose_ranges(PassContext *p, Graph *g, const Watches *w, Stats *stats) {
+static Status choose_ranges(PassContext *p, Graph *g, const Watches *w) {
   const QuantOptions *q = p->options->quantize;
-  const Range *limits = find_limits(g, w, stats, p->scratch), *ranges;
+  const Range *limits = find_limits(g, w, p->scratch), *ranges;
   if (q->range.method == RANGE_AUTO && q->data)
-    TRY(try_ranges(p, g, w, stats, limits, &ranges));
+    TRY(try_ranges(p, g, w, limits, &ranges));
   else
-    ranges = find_ranges(g, w, stats, limits, &q->range, p->scratch);
+    ranges = find_ranges(g, w, limits, &q->range, p->scratch);
   pass_count(p, "values", set_ranges(g, w, ranges));
   return STATUS_OK;
 }
 
 /* --- statistics --- */
-
-static void add_stats(Stats *into, const Stats *from) {
-  Stats plain = *from;
-  plain.channels = 0;
-  (void)stats_merge(into, &plain);
-}
 
 /* The values that statistics are needed of. */
 static ValueId *values_of(const Graph *g, const Watches *w, Arena *arena, uint32_t **ranges,
@@ -261,30 +255,30 @@ static ValueId *values_of(const Graph *g, const Watches *w, Arena *arena, uint32
   return values;
 }
 
-static Status run_samples(PassContext *p, Graph *g, const ValueId *values, uint32_t count,
-                          const uint32_t *ranges, Stats *stats) {
+static Status run_samples(PassContext *p, Graph *g, Watches *w, const ValueId *values,
+                          uint32_t count, const uint32_t *ranges) {
   DataSet *set = NULL;
   TRY(dataset_open(&set, g, p->options->quantize->data, (DataShard){0, 1}, p->sink));
   Stats *own = ARENA_ARRAY(p->scratch, Stats, (size_t)count + 1);
   Status status = observe(g, values, count, set, own, NULL, p->sink);
   for (uint32_t i = 0; i < count; i++) {
     if (status == STATUS_OK)
-      add_stats(&stats[ranges[i]], &own[i]);
+      stats_join(&w->stats[ranges[i]], &own[i]);
     stats_release(&own[i]);
   }
   dataset_close(set);
   return status;
 }
 
-static Status read_ranges(PassContext *p, Graph *g, const ValueId *values, uint32_t count,
-                          const uint32_t *ranges, Stats *stats) {
+static Status read_ranges(PassContext *p, Graph *g, Watches *w, const ValueId *values,
+                          uint32_t count, const uint32_t *ranges) {
   const QuantOptions *q = p->options->quantize;
   const Stats **own = ARENA_ARRAY(p->scratch, const Stats *, (size_t)count + 1);
   StatsFile file;
   TRY(stats_read(&file, p->sink, q->ranges));
   Status status = stats_match(&file, g, q->model_hash, values, count, own, q->ranges, p->sink);
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++)
-    add_stats(&stats[ranges[i]], own[i]);
+    stats_join(&w->stats[ranges[i]], own[i]);
   stats_file_release(&file);
   return status;
 }
@@ -302,14 +296,16 @@ Status pass_observe(PassContext *p, Graph *g) {
   ValueId *values = values_of(g, &w, p->scratch, &ranges, &count);
   if (w.count == 0 && !q->ranges) /* statistics must be of this model all the same */
     return STATUS_OK;
-  Stats *stats = ARENA_ARRAY(p->scratch, Stats, (size_t)w.ranges + 1);
+  w.stats = ARENA_ARRAY(p->scratch, Stats, (size_t)w.ranges + 1);
   for (uint32_t i = 0; i < w.ranges; i++)
-    stats_init(&stats[i], 0);
-  Status status = q->ranges ? read_ranges(p, g, values, count, ranges, stats)
-                            : run_samples(p, g, values, count, ranges, stats);
-  if (status == STATUS_OK)
-    status = choose_ranges(p, g, &w, stats);
+    stats_init(&w.stats[i], 0);
+  Status status = q->ranges ? read_ranges(p, g, &w, values, count, ranges)
+                            : run_samples(p, g, &w, values, count, ranges);
+  if (status == STATUS_OK) {
+    share_joined_ranges(g, &w, p->scratch);
+    status = choose_ranges(p, g, &w);
+  }
   for (uint32_t i = 0; i < w.ranges; i++)
-    stats_release(&stats[i]);
+    stats_release(&w.stats[i]);
   return status;
 }

@@ -32,6 +32,8 @@ SAMPLES, TESTS = 16, 3
 # dB that a scheme must reach: of random weights, which say little about trained ones.
 SCHEMES = {"int8": 22.0, "int8-dynamic": 28.0, "int8-weight-only": 30.0, "int4-weight-only": 12.0,
            "int4-weight-only samples": 20.0, "int4-weight-only random": 20.0}
+# dB of int8 where each of the others hides what is asked.
+INT8 = {"positions": 60.0}
 SAME = 38.0  # of `etc run` and the runtime
 # The most nodes of int8 programs on XNNPACK: a gate's limits are a part of its convolution, and nothing goes between layouts.
 NODES = {"cnn": 20}
@@ -132,9 +134,36 @@ def transformer(n):
     return n.linear(n.norm(x, size), size, 32)
 
 
+def skips(n):
+    """Small numbers that a convolution reads and a list beside large ones, which count as much."""
+    def conv(x, into, out, scale):
+        return n.add("Conv", x, n.weight(out, into, 3, 3, scale=scale), pads=[1] * 4)
+
+    small, large = (n.add("Relu", conv("x", 3, 8, scale)) for scale in (1e-4, 100))
+    both = n.add("Concat", small, large, axis=1)
+    return n.add("Add", conv(n.add("Sigmoid", conv(small, 8, 8, 1e3)), 8, 8, 1), conv(n.add("Sigmoid", conv(both, 16, 8, 1e-4)), 8, 8, 1))
+
+
+def padded(n):
+    """Pads of a maximum that are far below all that it sees."""
+    pads, lowest = n.constant(np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)), n.constant(np.float32(-1e9))
+    x = n.add("Relu", n.conv("x", 3, 8))
+    x = n.add("MaxPool", n.add("Pad", x, pads, lowest), kernel_shape=[3, 3], strides=[2, 2])
+    return n.conv(x, 8, 4)
+
+
+def positions(n):
+    """Where the heat is: probabilities of 1,024 pixels times their coordinates."""
+    flat = n.constant(np.array([1, 2, 1024], np.int64))
+    heat = n.add("Softmax", n.add("Reshape", n.conv("x", 3, 2), flat), axis=-1)
+    places = np.stack(np.divmod(np.arange(1024), 32), 1).astype(np.float32)
+    return n.add("MatMul", heat, n.constant(places))
+
+
 NETS = [(cnn, (1, 3, 16, 16), TensorProto.FLOAT), (upsampling, (1, 3, 8, 8), TensorProto.FLOAT),
         (normalized, (1, 3, 8, 8), TensorProto.FLOAT),
-        (transformer, (1, 8), TensorProto.INT64)]
+        (transformer, (1, 8), TensorProto.INT64)] + [(net, (1, 3, 8, 8), TensorProto.FLOAT) for net in (skips, padded)]
+NETS.append((positions, (1, 3, 32, 32), TensorProto.FLOAT))
 
 
 def decibels(reference, y):
@@ -204,7 +233,8 @@ def check(args, server, model, net, scheme, backend, work):
     fault = node_fault(args, net, path) if backend and scheme == "int8" else None
     if fault:
         return fault
-    return None if db >= SCHEMES[scheme] else f"{db:.1f} dB, not {SCHEMES[scheme]}"
+    least = INT8.get(net.name, SCHEMES[scheme]) if scheme == "int8" else SCHEMES[scheme]
+    return None if db >= least else f"{db:.1f} dB, not {least}"
 
 
 def check_statistics(args, model, work):
