@@ -499,6 +499,9 @@ def vision_and_language_cases():
     yield Case("Unique_in_order", "Unique", "x", {"x": np.floor(3 * random(17))}, out=(F32, np.int64, np.int64))
 
 
+ALL = (product_cases, norm_cases, attention_cases, multi_head_cases, group_query_cases, rotary_cases, other_cases, vision_and_language_cases)
+
+
 def expected(case, feed, path):
     if case.reference:
         return [np.asarray(y) for y in case.reference(**feed, **case.constants)]
@@ -539,8 +542,7 @@ def check(case, args, server, work):
 
 
 def main():
-    return cases.run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases(), *other_cases(),
-                      *vision_and_language_cases()],
+    return cases.run([case for table in ALL for case in table()],
                      check, cases.parser(__doc__).parse_args())
 
 

@@ -295,8 +295,11 @@ def four_bit_cases():
             yield Case(f"DequantizeLinear_{kind}_{name}_plain", "DequantizeLinear", "q s", {}, product, **more)
 
 
+ALL = (recurrent_cases, four_bit_cases, nbits_cases, qlinear_cases, product_cases, linear_cases, nbits_bytes)
+
+
 def main():
-    return cases.run([*recurrent_cases(), *four_bit_cases(), *nbits_cases(), *qlinear_cases(), *product_cases(), *linear_cases(), *nbits_bytes()], contrib.check, cases.parser(__doc__).parse_args())
+    return cases.run([case for table in ALL for case in table()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -212,8 +212,11 @@ def branch_cases():
             yield Case(f"QMoE_branches{name}_{level}", "QMoE", names_of(x, given), x, given, k=1, block_size=32, accuracy_level=level, **more, **bounds)
 
 
+ALL = (float_cases, code_cases, byte_cases, branch_cases)
+
+
 def main():
-    return cases.run([*float_cases(), *code_cases(), *byte_cases(), *branch_cases()], contrib.check, cases.parser(__doc__).parse_args())
+    return cases.run([case for table in ALL for case in table()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

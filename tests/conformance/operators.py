@@ -582,11 +582,13 @@ def sparse_cases():
             yield case
 
 
+ALL = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
+       message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
+       tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases, ratio_cases, edge_cases)
+
+
 def main():
-    tables = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
-              message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
-              tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases, ratio_cases, edge_cases)
-    return single_node.main(__doc__, [case for table in tables for case in table()])
+    return single_node.main(__doc__, [case for table in ALL for case in table()])
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ import contrib_quantized  # noqa: E402
 import control  # noqa: E402
 import dynamic  # noqa: E402
 import dynamic_cases  # noqa: E402
+import dynamic_rows  # noqa: E402
 import experts  # noqa: E402
 import functions  # noqa: E402
 import generate  # noqa: E402
@@ -51,7 +52,8 @@ MOST_BYTES = 6000  # of a case
 CHOSEN = os.path.join(HERE, "cases", "chosen.txt")  # lines TABLE NAME: cases for code that no other packed case reaches
 GRAPH_SEEDS = range(3_000_000, 3_000_300)
 COARSE = 8  # floats of chosen cases are multiples of 1 / COARSE where they are many, which compresses well
-NOT_PACKED = {"LogSoftmax-masked": "differences of logarithms of 3e5 depend on the order of sums"}
+NOT_PACKED = {"LogSoftmax-masked": "differences of logarithms of 3e5 depend on the order of sums",
+              **{f"QLinearAdd_{kind}_middle_ranks": "half of the sums lie in the middle between two codes" for kind in ("uint8", "int8")}}
 
 
 class Packed:
@@ -100,13 +102,17 @@ def of_contrib(case, path):
     return Packed(case.name, case.model, runs, dim_settings(case.dims), rtol=case.rtol, atol=case.atol, codes=codes)
 
 
-def of_dynamic(case, path):
+def dynamic_settings(case):
     bounds = {"n": f"{case.least_n}..{case.high}", "m": f"{case.least_m}..{case.high}"}
     bounds = {k: v for k, v in bounds.items() if f"{k}," in case.inputs or f"{k}]" in case.inputs}
     flags = [x for flag in case.flags for x in flag.split("=", 1)] if all("=" in f for f in case.flags) else list(case.flags)
     settings = [(a.lstrip("-"), b) for a, b in zip(flags[::2], flags[1::2])]
+    return dim_settings(bounds) + settings
+
+
+def of_dynamic(case, path):
     feeds = [case.feeds(n, m) for n, m in case.sizes]
-    return Packed(case.name, case.model(), [(f, dynamic.expected(path, f)) for f in feeds], dim_settings(bounds) + settings, rtol=1e-4, atol=1e-5)
+    return Packed(case.name, case.model(), [(f, dynamic.expected(path, f)) for f in feeds], dynamic_settings(case), rtol=1e-4, atol=1e-5)
 
 
 def of_control(case, path):
@@ -146,8 +152,8 @@ def of_official(case, path):
     return Packed(case.name, case.model, [(inputs, outputs)], dim_settings(case.case["dims"]), rtol=max(case.case["rtol"], 1e-4), atol=1e-4)
 
 
-def nodes(module, *names):
-    return [case for name in names for case in getattr(module, name + "_cases")()]
+def tables(functions):
+    return [case for table in functions for case in table()]
 
 
 def quantized_cases():
@@ -185,13 +191,12 @@ def function_cases():
 # File -> cases, how one is packed, how many of one operator are taken.
 FILES = {
     "semantics": (lambda: [c for f in semantics.FAMILIES for c in f.cases()], of_node, 14),
-    "operators": (lambda: nodes(operators, "recurrent", "convolution", "quantization", "microsoft", "shape", "size", "half", "selection", "message", "pool", "sum", "region", "sparse", "even", "ratio", "edge"),
-                  of_node, 99),
-    "xnnpack": (lambda: [c for f in xnnpack_ops.FAMILIES for c in f()], of_node, 24),
-    "contrib": (lambda: nodes(contrib, "product", "norm", "attention", "multi_head", "group_query", "rotary", "other"), of_contrib, 99),
-    "contrib_quantized": (lambda: nodes(contrib_quantized, "recurrent", "four_bit", "nbits", "qlinear", "product", "linear"), of_contrib, 99),
-    "experts": (lambda: nodes(experts, "float", "code", "byte"), of_contrib, 99),
-    "classic": (lambda: [c for group in classic.ALL for c in group()], of_contrib, 24),
+    "operators": (lambda: tables(operators.ALL), of_node, 99),
+    "xnnpack": (lambda: tables(xnnpack_ops.FAMILIES), of_node, 24),
+    "contrib": (lambda: tables(contrib.ALL), of_contrib, 99),
+    "contrib_quantized": (lambda: tables(contrib_quantized.ALL), of_contrib, 99),
+    "experts": (lambda: tables(experts.ALL), of_contrib, 99),
+    "classic": (lambda: tables(classic.ALL), of_contrib, 24),
     "official": (official_cases, of_official, 6),
     "functions": (function_cases, of_contrib, 99),
     "dynamic": (lambda: dynamic_cases.CASES, of_dynamic, 999),
@@ -272,6 +277,10 @@ def of_model(case, path):
     return Packed(case.name, case.model, [], dim_settings(case.dims))
 
 
+def of_dynamic_model(case, path):
+    return Packed(case.name, case.model(), [], dynamic_settings(case))
+
+
 def choose(table, most):
     """A seeded part of the cases of each operator, in the order of the table."""
     kinds = collections.defaultdict(list)
@@ -288,7 +297,8 @@ def packed_cases(name):
     if name == "chosen":
         return chosen_cases(), None
     if name == "models":
-        return ((case, of_model) for case in model_cases()), None
+        long_rows = [(case, of_dynamic_model) for case in dynamic_rows.CASES]
+        return [*((case, of_model) for case in model_cases()), *long_rows], None
     make, pack, most = FILES[name]
     return ((case, pack) for case in choose(make(), most)), MOST_BYTES
 

@@ -17,6 +17,9 @@ for packed in "$here"/cases/*.gz; do
   [ -e "$nodes" ] && set -- "$@" --nodes "$nodes"
   "$cases" "$@" --update "$packed"
 done
+for name in xnnpack models; do
+  "$cases" --backend xnnpack:min-ops=1,cpu=avx2 --record "$here/records/$name-avx2.txt" --update "$here/cases/$name.gz"
+done
 for row in xnnpack:int8 xnnpack:int8-dynamic models:int8-dynamic graphs:int8 chosen:int8 chosen:int4-weight-only; do
   name=${row%:*} scheme=${row#*:}
   "$cases" --backend xnnpack --quantize "$scheme" --record "$here/records/$name-$scheme.txt" --update "$here/cases/$name.gz"
