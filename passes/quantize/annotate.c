@@ -155,18 +155,22 @@ static void find_spectra(Plan *p) {
       FOR_OPERANDS(g, n, v, p->spectral[v] = true;)
 }
 
+/* Whether the options, or what is made of its result, keep n and its weight in floats. */
+static bool stays_out(const Plan *p, const QuantOptions *o, NodeId n) {
+  bool activations = o->scheme == QUANT_INT8 || o->scheme == QUANT_INT8_DYNAMIC;
+  return (o->kept && n < o->kept_count && o->kept[n]) ||
+         selection_of_node(o->floats, p->g, n).size > 0 || (activations && makes_spectrum(p, n));
+}
+
 static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
-  bool activations = options->scheme == QUANT_INT8 || options->scheme == QUANT_INT8_DYNAMIC;
+  bool ranges = options->scheme == QUANT_INT8; /* that were observed */
   for (FOR_NODES(g, n)) {
-    bool kept = options->kept && n < options->kept_count && options->kept[n],
-         spectrum = activations && makes_spectrum(p, n);
-    bool softmax = options->scheme == QUANT_INT8 && takes_softmax(g, n),
-         out = kept || selection_of_node(options->floats, g, n).size > 0 || spectrum ||
-               (softmax && !has_large_weight(g, n));
+    bool softmax = ranges && takes_softmax(g, n),
+         out = stays_out(p, options, n) || (softmax && !has_large_weight(g, n)),
+         linear = node_cget(g, n)->op == OP_LINEAR,
+         tail = ranges && linear && (is_head(g, n) || feeds_loops(p, n, 0));
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
-    bool linear = node_cget(g, n)->op == OP_LINEAR;
-    bool tail = options->scheme == QUANT_INT8 && linear && (is_head(g, n) || feeds_loops(p, n, 0));
     p->floats[n] =
         p->looped[n] || tail || softmax || selection_of_node(options->weight_only, g, n).size > 0;
   }

@@ -18,6 +18,8 @@ t opt net.etir --pass annotate,convert --quantize int8-dynamic --no-locations
 printf 'float: ["@first"]\nweight-only: [linear, relu]\n' >config.yaml
 t opt net.etir --pass annotate --quantize int8 --quantize-config config.yaml --no-locations
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz
+# Samples that cannot be meant, which nothing else tells.
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/zeros.npz
 # Nothing to quantize: no product with constant weights, or not in float32; the samples are not read.
 sed 's/f32/f64/g' net.etir >f64.etir
 t lower f64.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --backend xnnpack
