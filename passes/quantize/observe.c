@@ -263,7 +263,7 @@ static Status run_samples(PassContext *p, Graph *g, Watches *w, const ValueId *v
   Status status = observe(g, values, count, set, own, NULL, p->sink);
   for (uint32_t i = 0; i < count; i++) {
     if (status == STATUS_OK)
-      stats_join(&w->stats[ranges[i]], &own[i]);
+      stats_merge_values(&w->stats[ranges[i]], &own[i]);
     stats_release(&own[i]);
   }
   dataset_close(set);
@@ -278,7 +278,7 @@ static Status read_ranges(PassContext *p, Graph *g, Watches *w, const ValueId *v
   TRY(stats_read(&file, p->sink, q->ranges));
   Status status = stats_match(&file, g, q->model_hash, values, count, own, q->ranges, p->sink);
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++)
-    stats_join(&w->stats[ranges[i]], own[i]);
+    stats_merge_values(&w->stats[ranges[i]], own[i]);
   stats_file_release(&file);
   return status;
 }

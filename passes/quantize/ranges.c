@@ -99,7 +99,7 @@ static void merge_ranges(Ranges *r, Arena *arena) {
   for (uint32_t i = 0; i < w->ranges; i++) {
     uint32_t top = top_of(r, i);
     if (top != i)
-      stats_join(&w->stats[top], &w->stats[i]);
+      stats_merge_values(&w->stats[top], &w->stats[i]);
   }
   for (uint32_t i = 0; i < w->count; i++) {
     w->list[i].range = top_of(r, w->list[i].range);
@@ -130,10 +130,4 @@ void share_joined_ranges(Graph *g, Watches *w, Arena *arena) {
     }
   }
   merge_ranges(&r, arena);
-}
-
-void stats_join(Stats *into, const Stats *from) {
-  Stats plain = *from;
-  plain.channels = 0;
-  (void)stats_merge(into, &plain);
 }

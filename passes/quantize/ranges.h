@@ -23,7 +23,4 @@ typedef struct Watches {
  * has statistics of all of it, and is marked alike. */
 void share_joined_ranges(Graph *g, Watches *w, Arena *arena);
 
-/* Adds what `from` counted, without its channels. */
-void stats_join(Stats *into, const Stats *from);
-
 #endif

@@ -179,9 +179,7 @@ void stats_add_channels(Stats *stats, const float *values, uint64_t outer, uint6
     }
 }
 
-bool stats_merge(Stats *into, const Stats *from) {
-  if (into->channels != from->channels)
-    return false;
+void stats_merge_values(Stats *into, const Stats *from) {
   for (uint32_t p = 0; p < STATS_PAGES; p++) {
     if (!from->page[p])
       continue;
@@ -192,6 +190,12 @@ bool stats_merge(Stats *into, const Stats *from) {
   }
   into->count += from->count;
   take_extremes(into, from->low, from->high);
+}
+
+bool stats_merge(Stats *into, const Stats *from) {
+  if (into->channels != from->channels)
+    return false;
+  stats_merge_values(into, from);
   for (uint32_t c = 0; c < into->channels; c++) {
     into->channel_low[c] = fminf(into->channel_low[c], from->channel_low[c]);
     into->channel_high[c] = fmaxf(into->channel_high[c], from->channel_high[c]);

@@ -54,6 +54,8 @@ void stats_flush(Stats *stats, StatsScratch *scratch);
 void stats_add_channels(Stats *stats, const float *values, uint64_t outer, uint64_t inner);
 /* Adds what from holds to into. False when one has other channels than the other. */
 bool stats_merge(Stats *into, const Stats *from);
+/* The same without extremes by channel: those of into stay as they are. */
+void stats_merge_values(Stats *into, const Stats *from);
 
 /* Number of values in a bin: the upper 16 bits of the values as float32. */
 uint64_t stats_bin(const Stats *stats, uint32_t bin);

@@ -98,6 +98,9 @@ static void test_channels(void **state) {
   assert_true(t.channel_low[0] == -2 && t.channel_high[1] == 8);
   Stats plain = stats_of(values, 2);
   assert_false(stats_merge(&plain, &s));
+  stats_add(&s, NULL, values + 2, 1);
+  stats_merge_values(&plain, &s);
+  assert_int_equal(plain.count, 3);
   stats_release(&plain);
   stats_release(&s);
   stats_release(&t);
