@@ -112,3 +112,28 @@ def edge_cases():
     for mode in ("nearest", "linear"):
         yield Case(f"Resize_to_the_same_size_{mode}", "Resize", ["x", "", "s"], {"x": normal(1, 1, 2, 3)}, {"s": np.array([1, 1, 1.3, 1.2], np.float32)}, mode=mode)
     yield TextCase("Resize_unknown_ratio", RATIO_OF_SIZES, [], dims={"h": "2..9"}, refused="E0316")
+
+
+NO_STEPS = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[2] x) => (y, z) <int64 steps = {0}, bool go = {1}> {
+  y, z = Loop <body = b (int64 i, bool go_on, float[2] before) => (bool again, float[2] after, float[2] row) {
+    again = Identity (go_on)
+    after = Add (before, before)
+    row = Mul (before, before)
+  }> (steps, go, x)
+}"""
+SIZE_OF_DATA = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[1] x) => (y) <float low = {-1}, float high = {3}, float[1] two = {2}> {
+  a = Clip (x, low, high)
+  b = Relu (a)
+  c = Mul (b, two)
+  d = Ceil (c)
+  e = Cast <to = 7> (d)
+  y = ConstantOfShape (e)
+}"""
+
+
+def size_of_data_cases():
+    """A loop without a step has rows of the shape that a step would give; sizes that are computed of limited numbers have a bound."""
+    yield TextCase("Loop_without_steps", NO_STEPS, [{"x": np.array([1, -2], np.float32)}])
+    yield TextCase("Size_of_limited_data", SIZE_OF_DATA, [{"x": np.array([x], np.float32)} for x in (2.2, -4, 0.3, 50)])

@@ -262,7 +262,7 @@ def is_large(case):
 
 def model_cases():
     """What other files leave out, as models without values: what lowering makes of them is recorded."""
-    for name in ("xnnpack", "quantized", "classic", "contrib", "contrib_quantized", "operators"):
+    for name in ("xnnpack", "quantized", "classic", "contrib", "contrib_quantized", "experts", "operators"):
         make, _, most = FILES[name]
         table = make()
         packed = {id(c) for c in choose(table, most) if not is_large(c)}
