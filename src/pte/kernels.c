@@ -141,7 +141,7 @@ static void sort_all(KernelList *l) {
 static bool is_plain(StrView text) {
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
-    if (!is_word(c) && !strchr(".:", c))
+    if (!is_word(c) && c != '.' && c != ':')
       return false;
   }
   return text.size > 0;
