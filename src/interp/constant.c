@@ -92,9 +92,6 @@ static bool constant_arg(const Graph *g, NodeId n, uint32_t index, Arena *arena,
       if (!sym_is_const(out->ints[k]))
         return false;
     return true;
-  case ARG_BOOLS:
-    out->ints = &g->ints[arg->at];
-    return true;
   case ARG_FLOAT:
     out->f = arg->f;
     return true;

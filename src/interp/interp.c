@@ -143,9 +143,6 @@ static Status resolve_arg(Run *r, NodeId n, uint32_t index, KernelArg *out) {
     out->ints = ints;
     return STATUS_OK;
   }
-  case ARG_BOOLS:
-    out->ints = &g->ints[arg->at];
-    return STATUS_OK;
   case ARG_FLOAT:
     out->f = arg->f;
     return STATUS_OK;

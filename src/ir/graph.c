@@ -259,11 +259,6 @@ static Arg arg_store(Graph *g, NodeId n, ArgIn in) {
   case ARG_INTS:
     arg.at = ints_add(g, in.ints, in.count);
     break;
-  case ARG_BOOLS:
-    arg.at = g->int_count;
-    for (uint32_t i = 0; i < in.count; i++)
-      ints_add(g, &(int64_t){in.bools[i]}, 1);
-    break;
   case ARG_FLOATS:
     g->floats = pool_reserve(g->floats, &g->float_capacity, (uint64_t)g->float_count + in.count,
                              sizeof *g->floats);
@@ -303,13 +298,6 @@ void node_set_arg(Graph *g, NodeId n, uint32_t index, ArgIn in) {
   g->edits++;
 }
 
-static const bool *bools_in(const Graph *g, const Arg *arg, Arena *arena) {
-  bool *bools = ARENA_ARRAY(arena, bool, arg->count);
-  for (uint32_t i = 0; i < arg->count; i++)
-    bools[i] = g->ints[arg->at + i] != 0;
-  return bools;
-}
-
 ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
   const Arg *arg = node_arg(g, n, index);
   ArgIn in = {.kind = (ArgKind)arg->kind, .count = arg->count};
@@ -331,9 +319,6 @@ ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
     in.ints = ints;
     break;
   }
-  case ARG_BOOLS:
-    in.bools = bools_in(g, arg, arena);
-    break;
   case ARG_FLOATS: {
     double *floats = ARENA_ARRAY(arena, double, arg->count);
     if (arg->count)
@@ -490,8 +475,7 @@ ValueId node_list_value(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
 SymInt node_int(const Graph *g, NodeId n, uint32_t i) { return arg_of_kind(g, n, i, ARG_INT)->i; }
 const SymInt *node_ints(const Graph *g, NodeId n, uint32_t i) {
   const Arg *arg = node_arg(g, n, i);
-  bool list = arg->kind == ARG_BOOLS || arg->kind == ARG_INTS;
-  return list && g->ints ? g->ints + arg->at : NULL;
+  return arg->kind == ARG_INTS && g->ints ? g->ints + arg->at : NULL;
 }
 int64_t node_entry(const Graph *g, NodeId n, uint32_t i, uint32_t k, int64_t otherwise) {
   uint32_t count = node_list_count(g, n, i);

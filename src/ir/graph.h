@@ -106,7 +106,6 @@ typedef enum ArgKind {
   ARG_FLOAT,  /* f */
   ARG_FLOATS, /* at: index into floats, count */
   ARG_BOOL,   /* i */
-  ARG_BOOLS,  /* at: index into ints, count */
   ARG_STR,    /* i: NameId */
   ARG_DTYPE   /* i: DType */
 } ArgKind;
@@ -370,7 +369,6 @@ typedef struct ArgIn {
     const ValueId *values;
     const SymInt *ints;
     const double *floats;
-    const bool *bools;
     StrView str;
   };
 } ArgIn;

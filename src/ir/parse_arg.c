@@ -242,25 +242,12 @@ static Status parse_float_list(Parser *p, ArgIn *out) {
   return STATUS_OK;
 }
 
-static Status parse_bool_list(Parser *p, ArgIn *out) {
-  bool *bools = NULL;
-  uint32_t count = 0;
-  do {
-    bools = arena_push(&p->scratch, bools, count, sizeof *bools);
-    TRY(parse_bool(p, &bools[count++]));
-  } while (lexer_accept(&p->lex, ","));
-  *out = (ArgIn){.kind = ARG_BOOLS, .count = count, .bools = bools};
-  return STATUS_OK;
-}
-
 static ArgIn empty_list(SchemaType type) {
   switch (type) {
   case ST_TENSOR:
     return A_VALS(NULL, 0);
   case ST_FLOAT:
     return A_FLOATS(NULL, 0);
-  case ST_BOOL:
-    return (ArgIn){.kind = ARG_BOOLS};
   default:
     return A_INTS(NULL, 0);
   }
@@ -278,8 +265,6 @@ static Status parse_list(Parser *p, const SchemaArg *s, ArgIn *out) {
     TRY(parse_value_list(p, s, out));
   else if (s->type == ST_FLOAT)
     TRY(parse_float_list(p, out));
-  else if (s->type == ST_BOOL)
-    TRY(parse_bool_list(p, out));
   else
     TRY(parse_int_list(p, out));
   return lexer_expect(l, "]");

@@ -268,10 +268,8 @@ static void put_list_element(Printer *p, const Arg *arg, uint32_t i) {
     put_value(p, operand(g, arg->at + i));
   else if (arg->kind == ARG_INTS)
     put_sym(g, g->ints[arg->at + i], p->out);
-  else if (arg->kind == ARG_FLOATS)
-    float_print(g->floats[arg->at + i], p->out);
   else
-    put(p, g->ints[arg->at + i] ? "true" : "false");
+    float_print(g->floats[arg->at + i], p->out);
 }
 
 static void put_arg(Printer *p, const Arg *arg) {
@@ -301,7 +299,6 @@ static void put_arg(Printer *p, const Arg *arg) {
   case ARG_VALUES:
   case ARG_INTS:
   case ARG_FLOATS:
-  case ARG_BOOLS:
     put(p, "[");
     for (uint32_t i = 0; i < arg->count; i++) {
       put(p, i ? ", " : "");

@@ -14,7 +14,6 @@ static uint32_t arg_hash(const Graph *g, uint32_t h, const Arg *arg, ValueKeyFn 
       h = hash_mix(h, key(user, g->uses[arg->at + i].value));
     return h;
   case ARG_INTS:
-  case ARG_BOOLS:
     for (uint32_t i = 0; i < arg->count; i++)
       h = hash_mix(h, (uint64_t)g->ints[arg->at + i]);
     return h;
@@ -51,7 +50,7 @@ static bool arg_same(const Graph *g, const Arg *a, const Arg *b, ValueKeyFn *key
       return false;
   if (uses || a->kind == ARG_NONE || a->kind == ARG_VALUES)
     return true;
-  if (a->kind == ARG_INTS || a->kind == ARG_BOOLS)
+  if (a->kind == ARG_INTS)
     return !a->count || memcmp(g->ints + a->at, g->ints + b->at, a->count * sizeof *g->ints) == 0;
   if (a->kind == ARG_FLOATS)
     return !a->count ||

@@ -92,8 +92,8 @@ static bool check_order(Verifier *v) {
   return v->faults == 0;
 }
 
-static const char *const kind_names[] = {"none",   "value", "values", "int",    "ints", "float",
-                                         "floats", "bool",  "bools",  "string", "dtype"};
+static const char *const kind_names[] = {"none",  "value",  "values", "int",    "ints",
+                                         "float", "floats", "bool",   "string", "dtype"};
 
 /* Whether the lists of an argument lie inside their pools. */
 static bool arg_in_pool(const Graph *g, const Arg *arg) {
@@ -103,7 +103,6 @@ static bool arg_in_pool(const Graph *g, const Arg *arg) {
   case ARG_VALUES:
     return in_pool(arg->at, arg->count, g->use_count);
   case ARG_INTS:
-  case ARG_BOOLS:
     return in_pool(arg->at, arg->count, g->int_count);
   case ARG_FLOATS:
     return in_pool(arg->at, arg->count, g->float_count);
@@ -386,14 +385,12 @@ static bool kind_fits(ArgKind kind, const SchemaArg *s) {
       [ST_BOOL] = ARG_BOOL,    [ST_SCALAR] = ARG_INT, [ST_STR] = ARG_STR,
       [ST_DTYPE] = ARG_DTYPE,  [ST_LAYOUT] = ARG_INT, [ST_MEMORY_FORMAT] = ARG_INT,
       [ST_DEVICE] = ARG_INT};
-  static const ArgKind list[] = {[ST_TENSOR] = ARG_VALUES,
-                                 [ST_INT] = ARG_INTS,
-                                 [ST_FLOAT] = ARG_FLOATS,
-                                 [ST_BOOL] = ARG_BOOLS};
+  static const ArgKind list[] = {
+      [ST_TENSOR] = ARG_VALUES, [ST_INT] = ARG_INTS, [ST_FLOAT] = ARG_FLOATS};
   if (kind == ARG_NONE)
     return s->optional;
   if (s->list)
-    return s->type <= ST_BOOL && (kind == list[s->type] || kind == ARG_VALUES);
+    return s->type <= ST_FLOAT && (kind == list[s->type] || kind == ARG_VALUES);
   if (s->type == ST_SCALAR && (kind == ARG_FLOAT || kind == ARG_BOOL))
     return true;
   return kind == single[s->type] || (kind == ARG_VALUE && is_scalar(s->type));

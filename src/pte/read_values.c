@@ -315,13 +315,7 @@ static Status read_list(MethodReader *r, uint32_t index, const SchemaArg *arg, A
     *out = A_FLOATS(value->floats, value->count);
     return STATUS_OK;
   }
-  if (arg->type != ST_BOOL || value->kind != PTE_BOOL_LIST)
-    return wrong_kind(r, index, arg);
-  bool *items = ARENA_ARRAY(r->scratch, bool, value->count);
-  for (uint32_t i = 0; i < value->count; i++)
-    items[i] = value->bools[i] != 0;
-  *out = (ArgIn){.kind = ARG_BOOLS, .count = value->count, .bools = items};
-  return STATUS_OK;
+  return wrong_kind(r, index, arg);
 }
 
 Status read_arg(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {

@@ -336,21 +336,6 @@ static int32_t write_float_list(ValueWriter *w, NodeId n, uint32_t i) {
   return (int32_t)*slot - 1;
 }
 
-static int32_t write_bool_list(ValueWriter *w, NodeId n, uint32_t i) {
-  const Arg *a = node_arg(w->g, n, i);
-  uint8_t *items = ARENA_ARRAY(w->scratch, uint8_t, a->count);
-  for (uint32_t k = 0; k < a->count; k++)
-    items[k] = w->g->ints[a->at + k] != 0;
-  uint32_t *slot = find_known(w, PTE_BOOL_LIST, items, a->count);
-  if (!*slot) {
-    FbRef vector = fb_vector_bytes(w->b, items, a->count, 1);
-    fb_table_begin(w->b);
-    fb_field_ref(w->b, SCALAR_VALUE, vector);
-    *slot = (uint32_t)add(w, PTE_BOOL_LIST, fb_table_end(w->b)) + 1;
-  }
-  return (int32_t)*slot - 1;
-}
-
 int32_t write_tensor_list(ValueWriter *w, const ValueId *items, uint32_t count) {
   int32_t *indices = ARENA_ARRAY(w->scratch, int32_t, count);
   for (uint32_t k = 0; k < count; k++)
@@ -379,8 +364,6 @@ static int32_t write_list_arg(ValueWriter *w, NodeId n, uint32_t i, const Schema
     return write_int_list(w, n, i);
   case ST_FLOAT:
     return write_float_list(w, n, i);
-  case ST_BOOL:
-    return write_bool_list(w, n, i);
   default:
     BUG("argument '" SV_FMT "' is a list of a type without EValue", SV_ARG(arg->name));
   }

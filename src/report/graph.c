@@ -38,10 +38,8 @@ void report_type(JsonWriter *w, const Graph *g, const Type *t) {
 static void append_element(const Graph *g, const Arg *arg, uint32_t i, StrBuf *out) {
   if (arg->kind == ARG_INTS)
     sym_print_named(&g->syms, g->ints[arg->at + i], out);
-  else if (arg->kind == ARG_FLOATS)
-    strbuf_append_double(out, g->floats[arg->at + i]);
   else
-    strbuf_append(out, g->ints[arg->at + i] ? SV("true") : SV("false"));
+    strbuf_append_double(out, g->floats[arg->at + i]);
 }
 
 /* An argument that is no operand, as people write it; nothing for one that is absent. */
@@ -68,7 +66,6 @@ static void append_arg(const Graph *g, const Arg *arg, StrBuf *out) {
     return;
   case ARG_INTS:
   case ARG_FLOATS:
-  case ARG_BOOLS:
     for (uint32_t i = 0; i < arg->count; i++) {
       strbuf_append(out, i ? SV(", ") : SV(""));
       append_element(g, arg, i, out);

@@ -83,9 +83,9 @@ static void test_every_default(void **state) {
       if (!a->has_default)
         continue;
       ArgKind kind = a->default_value.kind;
-      if (kind == ARG_NONE ? !a->optional
-                           : a->list != (kind == ARG_INTS || kind == ARG_FLOATS ||
-                                         kind == ARG_VALUES || kind == ARG_BOOLS))
+      if (kind == ARG_NONE
+              ? !a->optional
+              : a->list != (kind == ARG_INTS || kind == ARG_FLOATS || kind == ARG_VALUES))
         fail_msg("%s: default of argument %u", op_row(op)->schema, i);
     }
     assert_int_equal(equals, defaults);
