@@ -20,6 +20,10 @@ t opt net.etir --pass annotate --quantize int8 --quantize-config config.yaml --n
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz
 # Samples that cannot be meant, which nothing else tells.
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/zeros.npz
+# An archive whose directory has 64-bit numbers.
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --backend xnnpack -q
+t lower net.etir -o b.pte --quantize int8 --calibrate $calib/zip64.npz --backend xnnpack -q
+cmp a.pte b.pte && echo the same
 # Nothing to quantize: no product with constant weights, or not in float32; the samples are not read.
 sed 's/f32/f64/g' net.etir >f64.etir
 t lower f64.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --backend xnnpack
