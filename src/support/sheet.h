@@ -61,8 +61,6 @@ typedef struct SheetDiff {
  * first is compared with the first. In the arena of `before`. */
 SheetDiff sheet_compare(const Sheet *before, const Sheet *after);
 
-/* "inputs and outputs", "size". */
-const char *fact_section_name(FactSection section);
 /* Append what differs, whatever the names of files and facts hold: text is safe to print on a
  * terminal, Markdown shows names as they are. all: else the first rows of long sections; Markdown
  * has all, long sections folded. */

@@ -5,7 +5,7 @@
 
 enum { CELLS = 4, NAME_MAX = 60, ROWS_MAX = 16 /* without `all`, or in sight */ };
 
-const char *fact_section_name(FactSection section) {
+static const char *section_name(FactSection section) {
   static const char *const names[] = {[FACTS_INTERFACE] = "inputs and outputs",
                                       [FACTS_SIZE] = "size",
                                       [FACTS_MEMORY] = "memory",
@@ -145,7 +145,7 @@ void sheet_diff_text(const SheetDiff *d, bool all, StrBuf *out) {
     end = section_end(d, i);
     uint32_t shown = all || end - i <= ROWS_MAX ? end : i + ROWS_MAX;
     Widths w = widths_of(d, i, shown, &cells);
-    strbuf_printf(out, "%s:\n", fact_section_name(any(&d->changes[i])->section));
+    strbuf_printf(out, "%s:\n", section_name(any(&d->changes[i])->section));
     for (; i < shown; i++) {
       fill_cells(d, &d->changes[i], false, &cells);
       text_row(&d->changes[i], &cells, w, out);
@@ -196,7 +196,7 @@ void sheet_diff_markdown(const SheetDiff *d, StrBuf *out) {
   strbuf_append(out, d->count ? SV("\n") : SV("\n\nNothing differs.\n"));
   for (uint32_t i = 0, end; i < d->count; i = end) {
     end = section_end(d, i);
-    const char *name = fact_section_name(any(&d->changes[i])->section);
+    const char *name = section_name(any(&d->changes[i])->section);
     bool folded = end - i > ROWS_MAX;
     if (folded)
       strbuf_printf(out, "\n<details><summary>%s: %u changes</summary>\n", name, end - i);
@@ -231,7 +231,7 @@ static void json_change(JsonWriter *w, const FactChange *c) {
   const Fact *f = any(c);
   double share;
   json_open_object(w);
-  json_named_string(w, "section", sv_from(fact_section_name(f->section)));
+  json_named_string(w, "section", sv_from(section_name(f->section)));
   json_named_string(w, "method", f->method);
   json_named_string(w, "name", f->name);
   json_named_string(w, "unit", sv_from(units[f->kind]));

@@ -27,7 +27,7 @@ static uint32_t unpack(Import *im, ValueId packed, int64_t bits, ValueId parts[4
 }
 
 /* The same in the order of the bytes: the last dim is 8 / bits as large. */
-ValueId blocks_codes(Import *im, ValueId packed, int64_t bits) {
+static ValueId blocks_codes(Import *im, ValueId packed, int64_t bits) {
   ValueId parts[4] = {0};
   Dims s = shape_of(im, packed);
   uint32_t count = unpack(im, packed, bits, parts);

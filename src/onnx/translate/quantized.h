@@ -38,8 +38,6 @@ typedef struct Blocks {
   int64_t n, k, size, bits, count, bytes;
   bool real_zeros; /* the zero points are real numbers, not codes */
 } Blocks;
-/* Bytes as their codes: the last dim is 8 / bits as large. */
-ValueId blocks_codes(Import *im, ValueId packed, int64_t bits);
 /* Bytes of zero points as zero points: the last dim is 8 / bits as large. */
 ValueId blocks_zeros(Import *im, ValueId packed, int64_t bits);
 /* x w' + bias in f32 (the bias may be 0) for w = (codes - zeros) * scales; packed [n, bytes],
