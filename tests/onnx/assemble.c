@@ -312,7 +312,7 @@ static bool add_graph_value(Assembler *a, Proto *attribute, StrView name) {
   return wrong(a, "unknown graph", name);
 }
 
-/* NAME=KIND:VALUE */
+/* NAME=KIND:VALUE, or NAME=-KIND:VALUE without the field that tells the type. */
 static bool add_attribute(Assembler *a, Proto *node, StrView word) {
   static const struct {
     const char *prefix;
@@ -321,6 +321,8 @@ static bool add_attribute(Assembler *a, Proto *node, StrView word) {
                {"fs:", 7, 6}, {"is:", 8, 7}, {"ss:", 9, 8}, {"ref:", 21, 0}};
   StrView value = word, name = cut_at(&value, '=');
   Proto attribute = {0};
+  bool typed = !starts(value, "-");
+  value = after(value, typed ? 0 : 1);
   add_string(&attribute, 1, name);
   for (size_t i = 0; i < COUNT_OF(kinds); i++) {
     if (!starts(value, kinds[i].prefix))
@@ -334,7 +336,7 @@ static bool add_attribute(Assembler *a, Proto *node, StrView word) {
                     : add_list(&attribute, kinds[i].field, kind, value);
     if (!fine)
       break;
-    if (kinds[i].type)
+    if (kinds[i].type && typed)
       proto_int(&attribute, 20, kinds[i].type);
     proto_message(node, 5, &attribute);
     return true;
