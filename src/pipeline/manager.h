@@ -43,7 +43,7 @@ typedef struct ManagerOptions {
   bool full_constants;    /* printed graphs hold all values of their constants */
   bool verify_each;       /* after every pass, not only after every stage */
   bool verify_never;
-  bool roundtrip; /* after every pass: print, parse, compare */
+  bool roundtrip; /* after every pass that changed the text: parse it, print, compare */
   bool bisect;
   int64_t bisect_limit; /* skippable passes with a higher number do not run; -1 runs all and lists
                            them */
