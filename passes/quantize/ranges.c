@@ -27,9 +27,11 @@ typedef struct Ranges {
   Shared *shared;     /* by range */
 } Ranges;
 
+/* Shortens the way for the next time: chains of joins may be long. */
 static uint32_t top_of(const Ranges *r, uint32_t range) {
-  while (r->shared[range].parent != range)
-    range = r->shared[range].parent;
+  Shared *all = r->shared;
+  while (all[range].parent != range)
+    range = all[range].parent = all[all[range].parent].parent;
   return range;
 }
 
