@@ -164,12 +164,12 @@ static bool stays_out(const Plan *p, const QuantOptions *o, NodeId n) {
 
 static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
-  bool ranges = options->scheme == QUANT_INT8; /* that were observed */
+  bool by_ranges = options->scheme == QUANT_INT8; /* activations; else by rows, or not at all */
   for (FOR_NODES(g, n)) {
-    bool softmax = ranges && takes_softmax(g, n),
+    bool softmax = by_ranges && takes_softmax(g, n),
          out = stays_out(p, options, n) || (softmax && !has_large_weight(g, n)),
          linear = node_cget(g, n)->op == OP_LINEAR,
-         tail = ranges && linear && (is_head(g, n) || feeds_loops(p, n, 0));
+         tail = by_ranges && linear && (is_head(g, n) || feeds_loops(p, n, 0));
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
     p->floats[n] =
         p->looped[n] || tail || softmax || selection_of_node(options->weight_only, g, n).size > 0;

@@ -542,8 +542,7 @@ def check(case, args, server, work):
 
 
 def main():
-    return cases.run([case for table in ALL for case in table()],
-                     check, cases.parser(__doc__).parse_args())
+    return cases.run([case for table in ALL for case in table()], check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":
