@@ -321,6 +321,30 @@ static Status check_refusals(Delegation *d) {
   return STATUS_OK;
 }
 
+static bool is_input(const DelegateCode *code, ValueId v) {
+  uint32_t i = 0;
+  while (i < code->input_count && code->inputs[i] != v)
+    i++;
+  return i < code->input_count;
+}
+
+/* What comes from outside is an input. */
+static Status check_operands(const Delegation *d, const Partition *part, const DelegateCode *code) {
+  const Graph *g = d->g;
+  uint32_t tag = g->nodes[part->nodes[0]].tag;
+  for (uint32_t i = 0; i < part->node_count; i++)
+    FOR_OPERANDS(g, part->nodes[i], v, {
+      NodeId def = v ? value_def(g, v) : 0;
+      bool outside = v && !value_is_const(g, v) && !(def && g->nodes[def].tag == tag);
+      if (outside && !is_input(code, v))
+        return answered(d,
+                        "does not name the operand of '" SV_FMT
+                        "' as an input of partition %" PRIu32 ", though it comes from outside",
+                        SV_ARG(op_schema(g->nodes[part->nodes[i]].op)->full), tag);
+    })
+  return STATUS_OK;
+}
+
 static Status check_data(const Delegation *d, const DelegateCode *code) {
   const Graph *g = d->g;
   for (uint32_t i = 0; i < code->data_count; i++) {
@@ -353,7 +377,15 @@ static Status check_code(const Delegation *d, const Partition *part, const Deleg
   for (uint32_t i = 0; i < code->spec_count; i++)
     if (code->specs[i].size && !code->specs[i].data)
       return answered(d, "has no bytes for compile spec '" SV_FMT "'", SV_ARG(code->specs[i].key));
+  TRY(check_operands(d, part, code));
   return check_data(d, code);
+}
+
+/* `edits` were there before it was asked. */
+static Status check_unchanged(const Delegation *d, const char *function, uint64_t edits) {
+  if (d->g->edits == edits)
+    return STATUS_OK;
+  return answered(d, "changes the graph in %s()", function);
 }
 
 static Status check_call(const Delegation *d, NodeId call) {
@@ -397,11 +429,14 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
         outputs[part.output_count++] = node_result(g, n, i);
   }
   DelegateCode code = {0};
+  uint64_t edits = g->edits;
   pass_enter(d->p, d->backend->plugin);
   Status status = d->backend->preprocess(&d->c, g, &part, &code);
   TRY(pass_leave(d->p, "backend", d->backend->name, status));
-  if (d->backend->plugin)
+  if (d->backend->plugin) {
+    TRY(check_unchanged(d, "preprocess", edits));
     TRY(check_code(d, &part, &code));
+  }
   DelegateFact *fact = facts_add_delegate(d->p->facts, d->fact, g, &part, &code, d->c.costs[tag]);
   keep_graph(d, &part, &code);
   NodeId call = add_call(d, &part, &code, first);
@@ -449,10 +484,12 @@ static Status check_whole(const Delegation *d) {
 static Status delegate(Delegation *d) {
   Graph *g = d->g;
   uint32_t partitions = 0, nodes = 0;
+  uint64_t edits = g->edits;
   pass_enter(d->p, d->backend->plugin);
   Status status = d->backend->partition(&d->c, g);
   TRY(pass_leave(d->p, "backend", d->backend->name, status));
   if (d->backend->plugin) {
+    TRY(check_unchanged(d, "partition", edits));
     TRY(check_tags(d));
     TRY(check_refusals(d));
   }

@@ -100,7 +100,7 @@ t lower chain.etir --plugin $plugins/empty.so -o no.pte
 t lower chain.etir --plugin missing.so -o no.pte
 
 echo "## faults of what it does"
-for FAULT in number dependent "no bytes" "input unknown" "input inside" data key specs "spec without bytes" code \
+for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key specs "spec without bytes" code \
   refuses "no message"; do
   export FAULT
   echo "# $FAULT"

@@ -51,6 +51,8 @@ static Status partition(BackendContext *c, Graph *g) {
   if (has("backend exits"))
     exit(1);
   uint32_t tag = 0;
+  if (has("changes in partition"))
+    graph_move_before(g, g->first, 0);
   for (FOR_NODES(g, n)) {
     bool taken = knows(g->nodes[n].op);
     if (!taken)
@@ -76,11 +78,13 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   data[0] = has("key") ? graph_add_constant(g, graph_tensor_type(g, DTYPE_U8, 0, NULL, 0),
                                             (Constant){.data = bytes, .size = 1}, 0)
                        : inputs[0];
+  if (has("changes in preprocess"))
+    graph_move_before(g, g->first, 0);
   static const DelegateSpec spec = {.key = {"level", 5}, .size = 5};
   *code = (DelegateCode){.blob = has("no bytes") ? NULL : bytes,
                          .blob_size = has("code") ? 2 : sizeof bytes,
                          .inputs = inputs,
-                         .input_count = 1,
+                         .input_count = has("input missing") ? 0 : 1,
                          .data = data,
                          .keys = keys,
                          .data_count = has("key") || has("data"),
