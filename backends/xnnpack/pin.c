@@ -10,15 +10,6 @@
  * place; else another node reads the operand that is broadcast. */
 #include "backends/xnnpack/lower.h"
 
-static bool broadcasts(const XnnNode *n) {
-  static const XnnNodeKind kinds[] = {XNN_ADD,     XNN_SUBTRACT, XNN_MULTIPLY, XNN_DIV,
-                                      XNN_MINIMUM, XNN_MAXIMUM,  XNN_PRELU};
-  for (size_t i = 0; i < COUNT_OF(kinds); i++)
-    if (n->kind == kinds[i])
-      return true;
-  return false;
-}
-
 /* The size of a value along the axis that is `back` from the end. */
 static uint32_t size_of(const XnnValue *v, uint32_t back) {
   return back <= v->rank ? v->dims[v->rank - back] : 1;
@@ -31,7 +22,7 @@ static bool may_be_one(const XnnValue *v, uint32_t back) {
 /* What is known of the operands of a sum and the like holds of the result. */
 static void narrow_result(XnnGraph *x, const XnnNode *n) {
   XnnValue *out = &x->values[n->fields[2]];
-  for (uint32_t back = 1; broadcasts(n) && back <= out->rank; back++)
+  for (uint32_t back = 1; xnn_broadcasts(n->kind) && back <= out->rank; back++)
     if (!may_be_one(&x->values[n->fields[0]], back) || !may_be_one(&x->values[n->fields[1]], back))
       out->may_be_one &= (uint8_t) ~(1u << (out->rank - back));
 }
@@ -127,7 +118,7 @@ static void read_again(XnnLowering *l, XnnId in, XnnId made, XnnId out) {
 
 /* Whether the result must be kept from a place that it could have. */
 static bool needs_readers(const XnnGraph *x, XnnNode *n, const uint32_t *uses) {
-  if (!broadcasts(n))
+  if (!xnn_broadcasts(n->kind))
     return false;
   uint8_t type = x->values[n->fields[2]].datatype;
   return (type == XNN_FP32 || type == XNN_QINT8) &&

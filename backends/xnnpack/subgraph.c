@@ -56,6 +56,15 @@ XnnNode *xnn_add_node(XnnGraph *x, const XnnNode *node) {
   return added;
 }
 
+bool xnn_broadcasts(uint32_t kind) {
+  static const XnnNodeKind kinds[] = {XNN_ADD,     XNN_SUBTRACT, XNN_MULTIPLY, XNN_DIV,
+                                      XNN_MINIMUM, XNN_MAXIMUM,  XNN_PRELU};
+  for (size_t i = 0; i < COUNT_OF(kinds); i++)
+    if (kind == kinds[i])
+      return true;
+  return false;
+}
+
 bool xnn_has_dynamic_dims(const XnnGraph *x) {
   bool dynamic = false;
   for (XnnId v = 0; v < x->value_count; v++)

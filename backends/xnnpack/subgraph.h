@@ -160,6 +160,8 @@ void xnn_set_channels(XnnGraph *x, XnnId id, uint32_t channel_dim, XnnData scale
 void xnn_set_groups(XnnGraph *x, XnnId id, uint32_t group_size, XnnData scales, uint32_t count);
 /* Adds a node as it is; the pointer is valid until the next one. */
 XnnNode *xnn_add_node(XnnGraph *x, const XnnNode *node);
+/* Whether nodes of the kind compute each element of two operands, which are broadcast. */
+bool xnn_broadcasts(uint32_t kind);
 /* Whether some dim of some value is dynamic. */
 bool xnn_has_dynamic_dims(const XnnGraph *x);
 void xnn_make_external(XnnGraph *x, XnnId id, bool is_input); /* the next argument of the call */

@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims):
         yield from make()
 
 
@@ -522,3 +522,17 @@ def halves():
         mask = {"m": np.array([np.iinfo(dtype).min], dtype), "ms": scale, "mz": dtype(top), **q("n", 1.0, 0, dtype, odd=False)}
         x = np.array([[0, 1, 0, 2]], F32)
         yield f"mask-{np.dtype(dtype).name}", model(text, {"x": x}, mask, {"nr": F32}), {"x": x}, [1.0], None
+
+
+def added_dims():
+    """What adds a dim of 1 to codes, behind a function and in front of one: a view of two dims that vary, and a constant of more dims."""
+    x = normal(2, 7, 32)
+    numbers = {**q("x", 0.03, 3), **q("s", 0.01, -3, odd=False), **q("u", 0.01, -3, odd=False), **q("w", 0.01), **q("y", 0.02, 5), "wq": codes(I8, 8, 8), "heads": np.array([0, 0, 4, 8]),
+               "one": np.array([1]), "c": np.full((1, 1, 1, 1), 0.3, F32)}
+    function = pair("x") + "s = Sigmoid(xr)\n" + pair("s")
+    weights = "wr = DequantizeLinear(wq, ws, wz)\n"
+    for name, body in (("heads", "v = Reshape(sr, heads)\nu = Transpose(v) perm=0,2,1,3\n" + pair("u") + weights + "y = MatMul(ur, wr)\n"),
+                       ("unsqueezed", "u = Unsqueeze(sr, one)\n" + pair("u") + "y = Tanh(ur)\n"), ("sum", "y = Add(sr, c)\n")):
+        for dims, sizes in (({}, {}), ({1: "m"}, {"m": "1..8"}), ({0: "n", 1: "m"}, {"n": "1..4", "m": "1..8"})):
+            yield (f"added-dims-{name}" + "".join(f"-{d}" for d in sizes), model(function + body + pair("y"), {"x": x}, numbers, {"yr": F32}, dims=dims), {"x": x}, [0.02],
+                   None, *([sizes] if sizes else []))
