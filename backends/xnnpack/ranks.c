@@ -10,12 +10,14 @@
 typedef struct Ranks {
   XnnLowering *l;
   bool *of_codes;  /* by XnnId: computed of codes by functions */
+  bool *to_codes;  /* codes are computed of it by functions */
   XnnId *reshaped; /* by XnnId of a constant; 0: not yet, since no result is value 0 */
 } Ranks;
 
-static bool is_of_codes(const Ranks *r, XnnId id) {
+/* A value of 8 bits that is no constant. */
+static bool is_codes(const Ranks *r, XnnId id) {
   const XnnValue *v = &r->l->x.values[id];
-  return r->of_codes[id] || (!v->data && xnn_element_size(v->datatype) == 1);
+  return !v->data && xnn_element_size(v->datatype) == 1;
 }
 
 static bool is_number(const XnnValue *v) {
@@ -29,6 +31,26 @@ static bool is_function(const XnnNode *n) {
          (strchr(fields, 'i') == strrchr(fields, 'i') && !strpbrk(fields, "bnv"));
 }
 
+static XnnId result_of(const XnnNode *n) {
+  return n->fields[strcspn(xnn_node_rows[n->kind].fields, "o")];
+}
+
+static void find_functions(Ranks *r, const XnnNode *nodes, uint32_t count) {
+  for (XnnId v = 0; v < r->l->x.value_count; v++)
+    r->of_codes[v] = r->to_codes[v] = is_codes(r, v);
+  for (uint32_t i = 0; i < count; i++) {
+    const char *fields = xnn_node_rows[nodes[i].kind].fields;
+    for (uint32_t k = 0; fields[k] && is_function(&nodes[i]); k++)
+      r->of_codes[result_of(&nodes[i])] |= fields[k] == 'i' && r->of_codes[nodes[i].fields[k]];
+  }
+  for (uint32_t i = count; i-- > 0;) {
+    const char *fields = xnn_node_rows[nodes[i].kind].fields;
+    for (uint32_t k = 0; fields[k] && is_function(&nodes[i]); k++)
+      if (fields[k] == 'i')
+        r->to_codes[nodes[i].fields[k]] |= r->to_codes[result_of(&nodes[i])];
+  }
+}
+
 static XnnId reshaped_number(Ranks *r, XnnId number) {
   static const uint32_t ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
   if (!r->reshaped[number]) {
@@ -39,39 +61,31 @@ static XnnId reshaped_number(Ranks *r, XnnId number) {
   return r->reshaped[number];
 }
 
-/* Operand i of n, if it is a number that adds dims to what was computed of codes. */
+/* Operand i of n, if it is a number that adds dims between codes. */
 static void keep_operand(Ranks *r, XnnNode *n, uint32_t i) {
   const XnnValue *values = r->l->x.values;
   XnnId number = n->fields[i], other = n->fields[1 - i];
-  if (is_number(&values[number]) && is_of_codes(r, other) &&
+  if (r->of_codes[other] && r->to_codes[result_of(n)] && is_number(&values[number]) &&
       values[number].rank > values[other].rank)
     n->fields[i] = reshaped_number(r, number);
 }
 
-static void add(Ranks *r, XnnNode n) {
-  const char *fields = xnn_node_rows[n.kind].fields;
-  XnnId out = n.fields[strcspn(fields, "o")];
-  if (is_function(&n))
-    for (uint32_t i = 0; fields[i]; i++)
-      r->of_codes[out] |= fields[i] == 'i' && is_of_codes(r, n.fields[i]);
-  for (uint32_t i = 0; i < 2 && xnn_broadcasts(n.kind); i++)
-    keep_operand(r, &n, i);
-  if (xl_ok(r->l))
-    xnn_add_node(&r->l->x, &n);
-}
-
 void xl_keep_ranks(XnnLowering *l, Arena *scratch) {
   XnnGraph *x = &l->x;
-  uint32_t count = x->node_count;
+  uint32_t count = x->node_count, values = x->value_count;
   XnnNode *old = ARENA_ARRAY(scratch, XnnNode, (size_t)count + 1);
   Ranks r = {.l = l,
-             .of_codes = ARENA_ARRAY(scratch, bool, (size_t)x->value_count + 1),
-             .reshaped = ARENA_ARRAY(scratch, XnnId, (size_t)x->value_count + 1)};
+             .of_codes = ARENA_ARRAY(scratch, bool, (size_t)values + 1),
+             .to_codes = ARENA_ARRAY(scratch, bool, (size_t)values + 1),
+             .reshaped = ARENA_ARRAY(scratch, XnnId, (size_t)values + 1)};
   if (count)
     memcpy(old, x->nodes, count * sizeof *old);
+  find_functions(&r, old, count);
   x->node_count = 0;
   for (uint32_t i = 0; i < count && xl_ok(l); i++) {
     x->debug_handle = old[i].debug_handle;
-    add(&r, old[i]);
+    for (uint32_t k = 0; k < 2 && xnn_broadcasts(old[i].kind); k++)
+      keep_operand(&r, &old[i], k);
+    xnn_add_node(x, &old[i]);
   }
 }
