@@ -34,10 +34,29 @@ static ValueId find(LivenessBuilder *b, ValueId v) {
   return v;
 }
 
-/* A quotient by a size that may be 0. */
-static bool divides_by_zero(const SymTable *t, SymInt size) {
+/* What a size is divided by, if that is not known to be above 0; else 0. */
+static SymInt unsafe_divisor(const SymTable *t, SymInt size) {
   const SymExpr *e = sym_expr(t, size);
-  return e->kind == SYM_FLOORDIV && sym_lower(t, e->terms[1]) < 1;
+  return e->kind == SYM_FLOORDIV && sym_lower(t, e->terms[1]) < 1 ? e->terms[1] : 0;
+}
+
+/* Whether the range of some symbol in v begins at 0. */
+static bool has_empty_dim(const SymTable *t, SymInt v) {
+  if (sym_is_const(v))
+    return false;
+  const SymExpr *e = sym_expr(t, v);
+  bool found = e->kind == SYM_SYMBOL && e->lo < 1;
+  for (uint32_t i = 0; i < e->count && !found; i++)
+    found = has_empty_dim(t, e->terms[i]);
+  return found;
+}
+
+static void hint_at_divisor(Diag *d, const SymTable *t, SymInt divisor) {
+  if (has_empty_dim(t, divisor))
+    diag_hint(d, "what it is divided by may be 0: give --dim ranges that begin at 1");
+  else if (divisor)
+    diag_hint(d, "what it is divided by is not known to be above 0: give one of these dims a fixed "
+                 "size by --dim");
 }
 
 static Status no_bound(const Graph *g, DiagPlace place, StrView name, uint32_t dim, SymInt size) {
@@ -49,8 +68,7 @@ static Status no_bound(const Graph *g, DiagPlace place, StrView name, uint32_t d
                "be planned",
                dim, strbuf_cstr(&text), SV_ARG(name));
   strbuf_release(&text);
-  if (divides_by_zero(&g->syms, size))
-    diag_hint(d, "what it is divided by may be 0: give --dim ranges that begin at 1");
+  hint_at_divisor(d, &g->syms, unsafe_divisor(&g->syms, size));
   return diag_end(d);
 }
 

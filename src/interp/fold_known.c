@@ -309,6 +309,17 @@ static bool binary_operands(Known *k, const SymInt **a, const SymInt **b, uint32
   return *a && *b && (*na == k->count || *na == 1) && (*nb == k->count || *nb == 1);
 }
 
+/* Whether a / b is the same by every rounding, whatever the sign of b: b * p / p. */
+static bool divides(Known *k, SymInt a, SymInt b, SymInt *out) {
+  SymTable *t = &k->g->syms;
+  if (sym_is_const(a) || b == 0)
+    return false;
+  if (!sym_is_const(b))
+    return sym_exact_div(t, a, b, out);
+  *out = sym_floordiv(t, a, b);
+  return sym_mul(t, *out, b) == a;
+}
+
 /* a / b rounded towards 0. */
 static bool truncated(Known *k, SymInt a, SymInt b, SymInt *out) {
   SymTable *t = &k->g->syms;
@@ -344,8 +355,10 @@ static bool arith(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
     *out = sym_mul(t, a, b);
     return true;
   case OP_DIV_TENSOR_MODE:
-    return truncated(k, a, b, out);
+    return divides(k, a, b, out) || truncated(k, a, b, out);
   case OP_FLOOR_DIVIDE:
+    if (divides(k, a, b, out))
+      return true;
     if (sym_lower(t, b) <= 0)
       return false;
     *out = sym_floordiv(t, a, b);

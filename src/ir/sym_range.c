@@ -140,27 +140,6 @@ static bool extreme_less_operand(const SymTable *t, const SymExpr *x, SymInt a, 
   return true;
 }
 
-/* Range of floordiv(a*c + n, d) - a, which never grows with a where 0 < c <= d. */
-static bool quotient_less_operand(const SymTable *t, const SymExpr *x, SymInt a, int64_t *lo,
-                                  int64_t *hi) {
-  if (x->kind != SYM_FLOORDIV || !sym_is_const(x->terms[1]) || x->terms[1] < 1 ||
-      sym_is_const(x->terms[0]) || !is_bounded(t, a))
-    return false;
-  const SymExpr *sum = sym_expr(t, x->terms[0]);
-  bool scaled = sum->kind == SYM_SUM && sum->count == 1 && sum->terms[0] == a;
-  if (!scaled && x->terms[0] != a)
-    return false;
-  int64_t c = scaled ? sum->coefficients[0] : 1, n = scaled ? sum->constant : 0, d = x->terms[1],
-          least = sym_lower(t, a), most = sym_upper(t, a);
-  if (c < 1 || c > d)
-    return false;
-  *lo = sym_sat_add(sym_const_floordiv(sym_sat_add(sym_sat_mul(most, c), n), d),
-                    sym_sat_mul(most, -1));
-  *hi = sym_sat_add(sym_const_floordiv(sym_sat_add(sym_sat_mul(least, c), n), d),
-                    sym_sat_mul(least, -1));
-  return true;
-}
-
 /* Where the sum has this term; its count when not. */
 static uint32_t position(const SymExpr *sum, SymInt term) {
   uint32_t i = 0;
@@ -207,6 +186,47 @@ static bool constant_apart(const SymTable *t, SymInt a, SymInt b, int64_t *apart
     return false;
   *apart = c - d;
   return memcmp(x, y, count * sizeof *x) == 0 && memcmp(m, n, count * sizeof *m) == 0;
+}
+
+/* Whether x is floordiv(a*c + n, d), which may be written as floordiv(y + m*n, m*d) of a =
+ * floordiv(y, m). */
+static bool quotient_of(const SymTable *t, const SymExpr *x, SymInt a, int64_t *c, int64_t *n,
+                        int64_t *d) {
+  if (x->kind != SYM_FLOORDIV || !sym_is_const(x->terms[1]) || x->terms[1] < 1 ||
+      sym_is_const(x->terms[0]))
+    return false;
+  const SymExpr *sum = sym_expr(t, x->terms[0]), *inner = sym_expr(t, a);
+  int64_t m = inner->kind == SYM_FLOORDIV ? inner->terms[1] : 0;
+  *c = 1;
+  *n = 0;
+  *d = x->terms[1];
+  if (sym_const_divides(m, *d) && constant_apart(t, x->terms[0], inner->terms[0], n) &&
+      *n % m == 0) {
+    *n /= m;
+    *d /= m;
+    return true;
+  }
+  *n = 0;
+  if (x->terms[0] == a)
+    return true;
+  if (sum->kind != SYM_SUM || sum->count != 1 || sum->terms[0] != a)
+    return false;
+  *c = sum->coefficients[0];
+  *n = sum->constant;
+  return true;
+}
+
+/* Range of floordiv(a*c + n, d) - a, which never grows with a where 0 < c <= d. */
+static bool quotient_less_operand(const SymTable *t, const SymExpr *x, SymInt a, int64_t *lo,
+                                  int64_t *hi) {
+  int64_t c, n, d, least = sym_lower(t, a), most = sym_upper(t, a);
+  if (!is_bounded(t, a) || !quotient_of(t, x, a, &c, &n, &d) || c < 1 || c > d)
+    return false;
+  *lo = sym_sat_add(sym_const_floordiv(sym_sat_add(sym_sat_mul(most, c), n), d),
+                    sym_sat_mul(most, -1));
+  *hi = sym_sat_add(sym_const_floordiv(sym_sat_add(sym_sat_mul(least, c), n), d),
+                    sym_sat_mul(least, -1));
+  return true;
 }
 
 /* Whether term i is floordiv(x, a), and term `of`, floordiv(x + a*shift, d), is subtracted from it

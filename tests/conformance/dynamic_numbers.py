@@ -86,4 +86,18 @@ CASES = [
          'z = Constant<value = uint8[24,4] {' + ', '.join(str(i * 29 % 256) for i in range(96)) + '}>() '
          'd = DequantizeLinear<axis = 0, block_size = 16>(w, s, z) y = MatMul(r, d)',
          lambda n, m: [floats(n, m, 12, 32)], opset=21),
+    # Windows of 2 by 2 of every second row and column, filled up, taken apart and joined again, as vision transformers write it: the number
+    # of images is what remains of that of windows.
+    Case('windows taken apart and joined', 'float[2,n,m,4] x', 'float[2,p,q,4] y',
+         'o = Constant<value_ints = [1,1]>() z = Constant<value_ints = [0,0]>() big = Constant<value_ints = [99,99]>() a = Constant<value_ints = [1,2]>() '
+         'two = Constant<value_ints = [2]>() steps = Constant<value_ints = [2,2]>() v = Slice(x, z, big, a, steps) h = Shape<start = 1, end = 2>(v) '
+         'w = Shape<start = 2, end = 3>(v) hr = Mod(h, two) hs = Sub(two, hr) hp = Mod(hs, two) wr = Mod(w, two) ws = Sub(two, wr) wp = Mod(ws, two) '
+         'n0 = Constant<value_ints = [0,0,0,0,0]>() n1 = Constant<value_ints = [0]>() pads = Concat<axis = 0>(n0, hp, wp, n1) f = Pad(v, pads) '
+         'hf = Add(h, hp) wf = Add(w, wp) hn = Div(hf, two) wn = Div(wf, two) b = Shape<end = 1>(x) c = Constant<value_ints = [4]>() '
+         'parts = Concat<axis = 0>(b, hn, two, wn, two, c) t = Reshape(f, parts) u = Transpose<perm = [0,1,3,2,4,5]>(t) '
+         'rows = Constant<value_ints = [-1,2,2,4]>() windows = Reshape(u, rows) r = Relu(windows) count = Shape<end = 1>(r) each = Mul(hn, wn) '
+         'images = Div(count, each) rest = Constant<value_ints = [-1]>() apart = Concat<axis = 0>(images, hn, wn, two, two, rest) k = Reshape(r, apart) '
+         'j = Transpose<perm = [0,1,3,2,4,5]>(k) whole = Concat<axis = 0>(images, hf, wf, rest) e = Reshape(j, whole) hw = Concat<axis = 0>(h, w) '
+         'y = Slice(e, z, hw, a)',
+         lambda n, m: [floats(2, n, m, 4)]),
 ]

@@ -424,6 +424,21 @@ static void test_ranges_of_halves(void **state) {
   sym_release(&t);
 }
 
+/* Half of a quotient, which is written as one quotient, is less than it: a range of 2 to 6 leaves 1
+ * to 3. */
+static void test_quotient_of_quotient(void **state) {
+  SymTable t;
+  t = (SymTable){0};
+  SymInt size = sym_symbol(&t, SV("h"), 32, 96, false), patches = sym_floordiv(&t, size, 16),
+         left = sym_sub(&t, patches, sym_floordiv(&t, patches, 2)),
+         up = sym_sub(&t, patches, sym_floordiv(&t, sym_add(&t, patches, 1), 2));
+  assert_int_equal(sym_lower(&t, left), 1);
+  assert_int_equal(sym_upper(&t, left), 3);
+  assert_int_equal(sym_lower(&t, up), 1);
+  assert_int_equal(sym_upper(&t, up), 3);
+  sym_release(&t);
+}
+
 /* Products of sums: they divide, and their range is that of the product. */
 static void test_products_of_sums(void **state) {
   SymTable t;
@@ -577,6 +592,7 @@ int main(void) {
       cmocka_unit_test(test_ranges_of_related_terms),
       cmocka_unit_test(test_ranges_of_remainders),
       cmocka_unit_test(test_ranges_of_halves),
+      cmocka_unit_test(test_quotient_of_quotient),
       cmocka_unit_test(test_products_of_sums),
       cmocka_unit_test(test_ranges_saturate),
       cmocka_unit_test(test_bad_text),
