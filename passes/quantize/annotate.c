@@ -11,8 +11,7 @@
  * integer node read its result through it; of the result of a float node only integer users do. A
  * clamp behind a node is a part of it, so that what is observed is what is left.
  *
- * What a logarithm is taken of stays in floats, back to the function before it: a spectrum spans
- * more than 8 bits, and what is small in it counts as much as what is large.
+ * Where small values count, as in divisors, all stays in floats (precise.c).
  *
  * Only weights are quantized in loops, where what was rounded comes back in each iteration, and of
  * the last product before a loop or an output. */
@@ -22,6 +21,7 @@
 #include "ops/quantized.h"
 #include "passes/pass.h"
 #include "passes/quantize/blocks.h"
+#include "passes/quantize/precise.h"
 #include "passes/quantize/roles.h"
 
 enum { DEPTH_MAX = 8, WEIGHT_LARGE = 4096 /* bytes */ };
@@ -29,10 +29,10 @@ enum { DEPTH_MAX = 8, WEIGHT_LARGE = 4096 /* bytes */ };
 typedef struct Plan {
   Graph *g;
   Arena *arena;
-  uint8_t *role;  /* by node: QuantRole */
-  bool *integer;  /* by node */
-  bool *looped;   /* by node: in a loop */
-  bool *spectral; /* by value: a logarithm is taken of what becomes of it */
+  uint8_t *role; /* by node: QuantRole */
+  bool *integer; /* by node */
+  bool *looped;  /* by node: in a loop */
+  Precise precise;
   bool *floats;   /* by node: it computes in floats, also with a weight that is quantized */
   NodeId *clamp;  /* by node: the clamp that is a part of it; 0: none */
   bool *absorbed; /* by node: a clamp that is a part of another node */
@@ -49,7 +49,7 @@ static Plan make_plan(Graph *g, Arena *arena) {
   p.role = ARENA_ARRAY(arena, uint8_t, g->node_count);
   p.integer = ARENA_ARRAY(arena, bool, g->node_count);
   p.looped = ARENA_ARRAY(arena, bool, g->node_count);
-  p.spectral = ARENA_ARRAY(arena, bool, g->value_count);
+  p.precise = find_precise(g, arena);
   p.floats = ARENA_ARRAY(arena, bool, g->node_count);
   p.clamp = ARENA_ARRAY(arena, NodeId, g->node_count);
   p.absorbed = ARENA_ARRAY(arena, bool, g->node_count);
@@ -140,39 +140,29 @@ static bool has_large_weight(const Graph *g, NodeId n) {
          value_lazy_constant(g, w.constant)->size >= WEIGHT_LARGE;
 }
 
-/* Whether n is on the way to a logarithm. */
-static bool makes_spectrum(const Plan *p, NodeId n) {
-  bool any = false;
-  for (uint32_t i = 0; i < node_cget(p->g, n)->result_count; i++)
-    any = any || p->spectral[node_result(p->g, n, i)];
-  return any && quant_spectrum(p->g, n) == SPECTRUM_STEP;
-}
-
-static void find_spectra(Plan *p) {
-  Graph *g = p->g;
-  for (NodeId n = g->last; n; n = node_cget(g, n)->prev)
-    if (quant_spectrum(g, n) == SPECTRUM_LOGARITHM || makes_spectrum(p, n))
-      FOR_OPERANDS(g, n, v, p->spectral[v] = true;)
-}
-
 /* Whether the options, or what is made of its result, keep n and its weight in floats. */
 static bool stays_out(const Plan *p, const QuantOptions *o, NodeId n) {
-  bool activations = o->scheme == QUANT_INT8 || o->scheme == QUANT_INT8_DYNAMIC;
   return (o->kept && n < o->kept_count && o->kept[n]) ||
-         selection_of_node(o->floats, p->g, n).size > 0 || (activations && makes_spectrum(p, n));
+         selection_of_node(o->floats, p->g, n).size > 0 || precise_makes_spectrum(&p->precise, n);
+}
+
+/* Whether n is computed in floats for what is divided by its result. */
+static bool makes_divisor(const Plan *p, NodeId n) {
+  DivisorPart part = precise_divisor(&p->precise, n);
+  return part == DIVISOR_WHOLE || (part == DIVISOR_WITHIN && !is_product(quant_role(p->g, n)));
 }
 
 static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
   bool by_ranges = options->scheme == QUANT_INT8; /* activations; else by rows, or not at all */
   for (FOR_NODES(g, n)) {
-    bool softmax = by_ranges && takes_softmax(g, n),
-         out = stays_out(p, options, n) || (softmax && !has_large_weight(g, n)),
+    bool fine = by_ranges && (takes_softmax(g, n) || makes_divisor(p, n)),
+         out = stays_out(p, options, n) || (fine && !has_large_weight(g, n)),
          linear = node_cget(g, n)->op == OP_LINEAR,
          tail = by_ranges && linear && (is_head(g, n) || feeds_loops(p, n, 0));
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
     p->floats[n] =
-        p->looped[n] || tail || softmax || selection_of_node(options->weight_only, g, n).size > 0;
+        p->looped[n] || tail || fine || selection_of_node(options->weight_only, g, n).size > 0;
   }
 }
 
@@ -448,7 +438,6 @@ Status pass_annotate(PassContext *c, Graph *g) {
   }
   Plan p = make_plan(g, c->scratch);
   find_loops(&p);
-  find_spectra(&p);
   find_roles(&p, options);
   find_clamps(&p);
   find_wanted(&p);

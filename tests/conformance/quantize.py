@@ -160,10 +160,27 @@ def positions(n):
     return n.add("MatMul", heat, n.constant(places))
 
 
+def ratios(n):
+    """What is divided by small numbers, which a product reads, too."""
+    def gate():
+        return n.add("Sigmoid", n.add("Mul", n.linear("x", 16, 16), n.constant(np.float32(2))))
+
+    below = n.add("Mul", gate(), gate())
+    ratio = n.add("Div", n.add("Mul", below, n.linear("x", 16, 16)), below)
+    return n.add("Add", n.linear(ratio, 16, 8), n.linear(below, 16, 8))
+
+
+def spectrum(n):
+    """Logarithms of a product, of which what is near 0 counts most."""
+    lines = n.add("Add", n.add("Abs", n.add("MatMul", "x", n.weight(64, 32, scale=0.1))), n.constant(np.float32(1e-5)))
+    return n.linear(n.add("Log", lines), 32, 8)
+
+
 NETS = [(cnn, (1, 3, 16, 16), TensorProto.FLOAT), (upsampling, (1, 3, 8, 8), TensorProto.FLOAT),
         (normalized, (1, 3, 8, 8), TensorProto.FLOAT),
         (transformer, (1, 8), TensorProto.INT64), (skips, (1, 3, 8, 8), TensorProto.FLOAT),
-        (padded, (1, 3, 8, 8), TensorProto.FLOAT), (positions, (1, 3, 32, 32), TensorProto.FLOAT)]
+        (padded, (1, 3, 8, 8), TensorProto.FLOAT), (positions, (1, 3, 32, 32), TensorProto.FLOAT),
+        (ratios, (1, 6, 16), TensorProto.FLOAT), (spectrum, (1, 6, 64), TensorProto.FLOAT)]
 
 
 def decibels(reference, y):
