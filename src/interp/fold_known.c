@@ -17,9 +17,10 @@ void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count)
   f->contents[v] = copy;
 }
 
-/* Exporters compute some sizes in floats, in which integers up to WHOLE_MAX are exact. */
-enum { WHOLE_MAX = 1 << 24 };
-static bool is_whole_float(DType t) { return t == DTYPE_F32 || t == DTYPE_F64; }
+/* Exporters compute some sizes in floats, in which integers up to WHOLE_MAX are exact, in float16
+ * those up to WHOLE_MAX_F16. */
+enum { WHOLE_MAX = 1 << 24, WHOLE_MAX_F16 = 1 << 11 };
+static bool is_whole_float(DType t) { return t == DTYPE_F16 || t == DTYPE_F32 || t == DTYPE_F64; }
 
 /* Elements of a small static tensor type that can hold sizes. */
 static bool small_type(const Type *t, uint32_t *count) {
@@ -151,8 +152,7 @@ static bool known_computed(Known *k, SymRounding rounding) {
       double number = tensor_load(by, tensor_numel(by) == 1 ? 0 : i);
       steps[j] = (SymStep){s.kinds[s.count - 1 - j], s.minus[s.count - 1 - j] ? -number : number};
     }
-    if (!sym_computed(&k->g->syms, s.sizes[i], steps, s.count, dtype == DTYPE_F32, rounding,
-                      &k->out[i]))
+    if (!sym_computed(&k->g->syms, s.sizes[i], steps, s.count, dtype, rounding, &k->out[i]))
       return false;
   }
   return true;
@@ -309,111 +309,14 @@ static bool binary_operands(Known *k, const SymInt **a, const SymInt **b, uint32
   return *a && *b && (*na == k->count || *na == 1) && (*nb == k->count || *nb == 1);
 }
 
-/* Whether a / b is the same by every rounding, whatever the sign of b: b * p / p. */
-static bool divides(Known *k, SymInt a, SymInt b, SymInt *out) {
-  SymTable *t = &k->g->syms;
-  if (sym_is_const(a) || b == 0)
-    return false;
-  if (!sym_is_const(b))
-    return sym_exact_div(t, a, b, out);
-  *out = sym_floordiv(t, a, b);
-  return sym_mul(t, *out, b) == a;
-}
-
-/* a / b rounded towards 0. */
-static bool truncated(Known *k, SymInt a, SymInt b, SymInt *out) {
-  SymTable *t = &k->g->syms;
-  if (sym_lower(t, b) <= 0 || node_absent(k->g, k->n, 2) ||
-      !sv_eq_str(node_str(k->g, k->n, 2), "trunc"))
-    return false;
-  if (sym_lower(t, a) >= 0) {
-    *out = sym_floordiv(t, a, b);
-  } else {
-    SymInt above = sym_max(t, 0, sym_floordiv(t, a, b)); /* made first, as it is written first */
-    *out = sym_add(t, above, sym_min(t, 0, sym_ceildiv(t, a, b)));
-  }
-  return true;
-}
-
-static bool arith(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
-  SymTable *t = &k->g->syms;
-  int64_t alpha = 1;
-  if (op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) {
-    const Arg *arg = node_arg(k->g, k->n, 2);
-    if (arg->kind != ARG_INT)
-      return false;
-    alpha = arg->i;
-  }
-  switch ((enum Op)op) {
-  case OP_ADD_TENSOR:
-    *out = sym_add(t, a, sym_mul(t, b, alpha));
-    return true;
-  case OP_SUB_TENSOR:
-    *out = sym_sub(t, a, sym_mul(t, b, alpha));
-    return true;
-  case OP_MUL_TENSOR:
-    *out = sym_mul(t, a, b);
-    return true;
-  case OP_DIV_TENSOR_MODE:
-    return divides(k, a, b, out) || truncated(k, a, b, out);
-  case OP_FLOOR_DIVIDE:
-    if (divides(k, a, b, out))
-      return true;
-    if (sym_lower(t, b) <= 0)
-      return false;
-    *out = sym_floordiv(t, a, b);
-    return true;
-  case OP_MINIMUM:
-    *out = sym_min(t, a, b);
-    return true;
-  case OP_MAXIMUM:
-    *out = sym_max(t, a, b);
-    return true;
-  default:
-    return false;
-  }
-}
-
-/* A comparison whose answer is the same for the whole range of the symbols. */
-static bool compare(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
-  SymTable *t = &k->g->syms;
-  int answer = -1;
-  switch ((enum Op)op) {
-  case OP_EQ_TENSOR:
-    answer = sym_known_eq(t, a, b);
-    break;
-  case OP_NE_TENSOR:
-    answer = sym_known_eq(t, a, b);
-    answer = answer < 0 ? -1 : !answer;
-    break;
-  case OP_LT_TENSOR:
-    answer = sym_known_lt(t, a, b);
-    break;
-  case OP_GT_TENSOR:
-    answer = sym_known_lt(t, b, a);
-    break;
-  case OP_LE_TENSOR:
-    answer = sym_known_le(t, a, b);
-    break;
-  case OP_GE_TENSOR:
-    answer = sym_known_le(t, b, a);
-    break;
-  default:
-    break;
-  }
-  *out = answer;
-  return answer >= 0;
-}
-
 static bool known_binary(Known *k) {
   const SymInt *a, *b;
   uint32_t na, nb;
-  OpId op = node_cget(k->g, k->n)->op;
   if (!binary_operands(k, &a, &b, &na, &nb))
     return false;
   for (uint32_t i = 0; i < k->count; i++) {
     SymInt x = a[na == 1 ? 0 : i], y = b[nb == 1 ? 0 : i];
-    if (!arith(k, op, x, y, &k->out[i]) && !compare(k, op, x, y, &k->out[i]))
+    if (!fold_binary(k->g, k->n, x, y, &k->out[i]))
       return false;
   }
   return true;
@@ -547,7 +450,7 @@ static KnownFn *known_by(const Graph *g, NodeId n) {
 static bool all_fit(const SymTable *t, DType dtype, const SymInt *values, uint32_t count) {
   if (dtype == DTYPE_I64)
     return true;
-  int64_t most = WHOLE_MAX, least = -WHOLE_MAX;
+  int64_t most = dtype == DTYPE_F16 ? WHOLE_MAX_F16 : WHOLE_MAX, least = -most;
   if (dtype_is_int(dtype)) {
     bool negative = !dtype_is_unsigned(dtype);
     most = ((int64_t)1 << (8 * dtype_size(dtype) - negative)) - 1;

@@ -14,6 +14,7 @@
 #ifndef ETC_IR_SYM_H
 #define ETC_IR_SYM_H
 
+#include "ir/dtype.h"
 #include "support/arena.h"
 #include "support/number.h"
 #include "support/strbuf.h"
@@ -136,11 +137,11 @@ typedef struct SymStep {
 /* SYM_TRUNC: of numbers that are not negative. */
 typedef enum SymRounding { SYM_TRUNC, SYM_FLOOR, SYM_CEIL } SymRounding;
 
-/* What floating point makes of a size by the steps, one after the other, each of float32 or else of
- * float64, and rounded to an integer in the end: 10 * 0.7 in float32 is 7. *out is an expression
- * that agrees for every value that the size can have; false if no such expression was found, or the
- * size may not be exact in float32. */
-bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count, bool f32,
+/* What floating point makes of a size by the steps, one after the other, each of that type (F16,
+ * F32 or F64), and rounded to an integer in the end: 10 * 0.7 in float32 is 7. *out is an
+ * expression that agrees for every value that the size can have; false if no such expression was
+ * found, or the size may not be exact in the type (F64: in float32). */
+bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count, DType dtype,
                   SymRounding rounding, SymInt *out);
 
 int64_t sym_lower(const SymTable *t, SymInt v); /* proven bounds, saturated */

@@ -2,36 +2,40 @@
 #include <math.h>
 
 #include "ir/sym.h"
+#include "support/half.h"
 #include "support/number.h"
 
 enum {
   VALUES_TRIED = 1 << 16,
   DENOMINATOR_MAX = 1 << 16,
-  SIZE_MAX_F32 = 1 << 24 /* a float tells sizes up to this apart */
+  SIZE_MAX_F32 = 1 << 24, /* a float tells sizes up to this apart */
+  SIZE_MAX_F16 = 1 << 11
 };
 
 typedef struct Computation {
   const SymStep *steps;
   uint32_t count;
-  bool f32;
+  DType dtype;
   SymRounding rounding;
 } Computation;
 
-static double do_step(const SymStep *step, double x, bool f32) {
-  double y = step->kind == SYM_TIMES  ? x * step->by
-             : step->kind == SYM_OVER ? x / step->by
-                                      : x + step->by;
-  if (!f32)
-    return y;
-  float a = (float)x, b = (float)step->by;
-  return (double)(step->kind == SYM_TIMES ? a * b : step->kind == SYM_OVER ? a / b : a + b);
+static double rounded(double x, DType dtype) {
+  return dtype == DTYPE_F16   ? (double)half_to_float(half_from_double(x))
+         : dtype == DTYPE_F32 ? (double)(float)x
+                              : x;
+}
+
+/* A double computes two numbers of float32 so exactly that rounding twice is rounding once. */
+static double do_step(const SymStep *step, double x, DType dtype) {
+  double a = rounded(x, dtype), b = rounded(step->by, dtype);
+  return rounded(step->kind == SYM_TIMES ? a * b : step->kind == SYM_OVER ? a / b : a + b, dtype);
 }
 
 /* As the element type computes it; false when it is no size. */
 static bool computed_number(const Computation *c, int64_t size, int64_t *out) {
   double x = (double)size;
   for (uint32_t i = 0; i < c->count; i++)
-    x = do_step(&c->steps[i], x, c->f32);
+    x = do_step(&c->steps[i], x, c->dtype);
   x = c->rounding == SYM_CEIL ? ceil(x) : c->rounding == SYM_FLOOR ? floor(x) : x;
   if (!(fabs(x) < SIZE_MAX_F32) || (c->rounding == SYM_TRUNC && x < 0))
     return false;
@@ -45,10 +49,15 @@ typedef struct Values {
   int64_t lo, hi, step;
 } Values;
 
+static int64_t greatest_size(DType dtype) {
+  return dtype == DTYPE_F16 ? SIZE_MAX_F16 : SIZE_MAX_F32;
+}
+
 /* False: there are too many of them, or floats do not tell them apart. */
-static bool find_values(const SymTable *t, SymInt size, Values *v) {
+static bool find_values(const SymTable *t, SymInt size, DType dtype, Values *v) {
+  int64_t most = greatest_size(dtype);
   *v = (Values){sym_lower(t, size), sym_upper(t, size), 0};
-  if (v->lo < -SIZE_MAX_F32 || v->hi > SIZE_MAX_F32)
+  if (v->lo < -most || v->hi > most)
     return false;
   const SymExpr *e = sym_expr(t, size);
   for (uint32_t i = 0; e->kind == SYM_SUM && i < e->count; i++)
@@ -120,11 +129,11 @@ static bool one_factor(const Computation *c, const Values *values, Ratio *by) {
 }
 
 /* A number of a step: the simplest fraction that is written as it. */
-static bool exact_fraction(double x, bool f32, int64_t *p, int64_t *q) {
+static bool exact_fraction(double x, DType dtype, int64_t *p, int64_t *q) {
   double size = fabs(x);
   for (Fraction f = fraction_of(size); next_fraction(&f);) {
     double value = (double)f.p / (double)f.q;
-    if (f32 ? (float)value == (float)size : value == size) {
+    if (rounded(value, dtype) == rounded(size, dtype)) {
       *p = x < 0 ? -f.p : f.p;
       *q = f.q;
       return true;
@@ -135,9 +144,9 @@ static bool exact_fraction(double x, bool f32, int64_t *p, int64_t *q) {
 
 static bool small(int64_t x) { return x < SIZE_MAX_F32 && x > -SIZE_MAX_F32; }
 
-static bool add_step(const SymStep *step, bool f32, Ratio *by) {
+static bool add_step(const SymStep *step, DType dtype, Ratio *by) {
   int64_t p, q;
-  if (!exact_fraction(step->by, f32, &p, &q) || (p <= 0 && step->kind != SYM_PLUS))
+  if (!exact_fraction(step->by, dtype, &p, &q) || (p <= 0 && step->kind != SYM_PLUS))
     return false;
   if (step->kind == SYM_PLUS)
     *by = (Ratio){by->p * q, by->r * q + by->q * p, by->q * q};
@@ -151,14 +160,14 @@ static bool add_step(const SymStep *step, bool f32, Ratio *by) {
 static bool all_steps(const Computation *c, const Values *values, Ratio *by) {
   *by = (Ratio){1, 0, 1};
   for (uint32_t i = 0; i < c->count; i++)
-    if (!add_step(&c->steps[i], c->f32, by))
+    if (!add_step(&c->steps[i], c->dtype, by))
       return false;
   return agrees(c, values, by);
 }
 
-bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count, bool f32,
+bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count, DType dtype,
                   SymRounding rounding, SymInt *out) {
-  Computation c = {steps, count, f32, rounding};
+  Computation c = {steps, count, dtype, rounding};
   Values values;
   Ratio by;
   bool factor = count == 1 && steps->kind != SYM_PLUS;
@@ -167,8 +176,9 @@ bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count
     return true;
   }
   if (sym_is_const(size))
-    return size >= -SIZE_MAX_F32 && size <= SIZE_MAX_F32 && computed_number(&c, size, out);
-  if (!find_values(t, size, &values) ||
+    return size >= -greatest_size(dtype) && size <= greatest_size(dtype) &&
+           computed_number(&c, size, out);
+  if (!find_values(t, size, dtype, &values) ||
       !(factor ? one_factor(&c, &values, &by) : all_steps(&c, &values, &by)))
     return false;
   express(t, size, &c, &by, out);

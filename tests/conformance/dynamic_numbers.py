@@ -100,4 +100,11 @@ CASES = [
          'j = Transpose<perm = [0,1,3,2,4,5]>(k) whole = Concat<axis = 0>(images, hf, wf, rest) e = Reshape(j, whole) hw = Concat<axis = 0>(h, w) '
          'y = Slice(e, z, hw, a)',
          lambda n, m: [floats(2, n, m, 4)]),
+    # Half of the size and of its third, by float16, as conversions to it leave sizes that floats computed.
+    Case('sizes by float16', 'float[n,m] x', 'float[p,n] y, float[n,q] z',
+         's = Shape<start = 1, end = 2>(x) h = Cast<to = 10>(s) two = Constant<value = float16[1] {16384}>() three = Constant<value = float16[1] {16896}>() '
+         'a = Div(h, two) b = Ceil(a) c = Cast<to = 7>(b) d = Div(a, three) e = Floor(d) f = Cast<to = 7>(e) '
+         'z0 = Constant<value_ints = [0]>() o = Constant<value_ints = [1]>() n = Shape<end = 1>(x) p = Concat<axis = 0>(c, n) k = Slice(x, z0, c, o) y = Reshape(k, p) '
+         'z = Slice(x, f, s, o)',
+         lambda n, m: [floats(n, m)]),
 ]

@@ -4,10 +4,11 @@
 #include "unit.h"
 
 #include "ir/sym.h"
+#include "support/half.h"
 
 static bool scaled(SymTable *t, SymInt size, double by, bool over, SymInt *out) {
   SymStep step = {over ? SYM_OVER : SYM_TIMES, by};
-  return sym_computed(t, size, &step, 1, true, SYM_TRUNC, out);
+  return sym_computed(t, size, &step, 1, DTYPE_F32, SYM_TRUNC, out);
 }
 
 /* What floating point makes of a size is what the expression gives, at every size. */
@@ -50,14 +51,14 @@ static void test_computed(void **state) {
   t = (SymTable){0};
   SymInt size = sym_symbol(&t, SV("size"), 0, 300, false), v;
   for (int up = 0; up < 2; up++) {
-    assert_true(sym_computed(&t, size, windows, 4, true, up ? SYM_CEIL : SYM_FLOOR, &v));
+    assert_true(sym_computed(&t, size, windows, 4, DTYPE_F32, up ? SYM_CEIL : SYM_FLOOR, &v));
     for (int64_t n = 0; n <= 300; n++) {
       double exact = ((double)n - 5) / 4 + 1;
       int64_t got;
       assert_true(sym_eval(&t, v, &n, &got));
       assert_true((double)got == (up ? ceil(exact) : floor(exact)));
     }
-    assert_true(sym_computed(&t, size, mixed, 3, true, up ? SYM_CEIL : SYM_TRUNC, &v));
+    assert_true(sym_computed(&t, size, mixed, 3, DTYPE_F32, up ? SYM_CEIL : SYM_TRUNC, &v));
     for (int64_t n = 0; n <= 300; n++) {
       float x = ((float)n * 0.7F + 0.25F) / 3;
       int64_t got;
@@ -65,18 +66,44 @@ static void test_computed(void **state) {
       assert_true((float)got == (up ? ceilf(x) : floorf(x)));
     }
   }
-  assert_true(sym_computed(&t, 3, windows, 4, true, SYM_CEIL, &v));
+  assert_true(sym_computed(&t, 3, windows, 4, DTYPE_F32, SYM_CEIL, &v));
   assert_int_equal(v, 1);
-  assert_false(sym_computed(&t, size, windows, 4, true, SYM_TRUNC, &v)); /* 0: -0.25 */
-  assert_false(sym_computed(&t, size, back, 2, true, SYM_FLOOR, &v));
+  assert_false(sym_computed(&t, size, windows, 4, DTYPE_F32, SYM_TRUNC, &v)); /* 0: -0.25 */
+  assert_false(sym_computed(&t, size, back, 2, DTYPE_F32, SYM_FLOOR, &v));
   SymInt less = sym_sub(&t, size, 5); /* what is known of the first steps */
-  assert_true(sym_computed(&t, less, windows + 2, 2, true, SYM_CEIL, &v));
+  assert_true(sym_computed(&t, less, windows + 2, 2, DTYPE_F32, SYM_CEIL, &v));
   assert_int_equal(v, sym_ceildiv(&t, sym_sub(&t, size, 1), 4));
   sym_release(&t);
 }
 
+static float half(float x) { return half_to_float(half_from_float(x)); }
+
+/* Each step is rounded to 11 bits; sizes above 2,048 are not exact. */
+static void test_float16(void **state) {
+  SymStep step = {SYM_OVER, 3};
+  SymTable t;
+  t = (SymTable){0};
+  SymInt size = sym_symbol(&t, SV("size"), 0, 300, false),
+         large = sym_symbol(&t, SV("large"), 0, 2049, false), v;
+  assert_true(sym_computed(&t, size, &step, 1, DTYPE_F16, SYM_CEIL, &v));
+  for (int64_t n = 0; n <= 300; n++) {
+    int64_t got;
+    assert_true(sym_eval(&t, v, &n, &got));
+    assert_true((float)got == ceilf(half((float)n / 3)));
+  }
+  step.by = 2;
+  assert_false(sym_computed(&t, large, &step, 1, DTYPE_F16, SYM_CEIL, &v));
+  assert_true(sym_computed(&t, large, &step, 1, DTYPE_F32, SYM_CEIL, &v));
+  assert_false(sym_computed(&t, 2049, &step, 1, DTYPE_F16, SYM_CEIL, &v));
+  step.by = 0.1; /* 0.09998: 10 times it is less than 1 */
+  step.kind = SYM_TIMES;
+  assert_true(sym_computed(&t, 30, &step, 1, DTYPE_F16, SYM_TRUNC, &v));
+  assert_int_equal(v, (int64_t)half(30 * half(0.1F)));
+  sym_release(&t);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_scaled),
-                                     cmocka_unit_test(test_computed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_scaled), cmocka_unit_test(test_computed),
+                                     cmocka_unit_test(test_float16)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

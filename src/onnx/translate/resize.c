@@ -89,7 +89,7 @@ static bool shape_from_scales(Import *im, Resize *r) {
                          "the scale of axis %u is %g; scales are finite and greater than 0",
                          r->axes[i], r->scale[i]);
     SymStep times = {SYM_TIMES, scales.at[i]};
-    if (!sym_computed(&im->g->syms, r->in.d[r->axes[i]], &times, 1, true, SYM_TRUNC,
+    if (!sym_computed(&im->g->syms, r->in.d[r->axes[i]], &times, 1, DTYPE_F32, SYM_TRUNC,
                       &r->out.d[r->axes[i]])) {
       r->unsolved = i + 1;
       return false;
