@@ -148,6 +148,7 @@ static int size_argument(OpId op) {
   case OP_ARANGE:
     return 0;
   case OP_AS_STRIDED_COPY:
+  case OP_ET_VIEW:
   case OP_EXPAND_COPY:
   case OP_VIEW_COPY:
   case OP_REPEAT:

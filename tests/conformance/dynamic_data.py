@@ -84,4 +84,8 @@ CASES = [
          'y=Resize<mode="linear">(x,,,sizes) top=Slice(q,i,j) wide=Constant<value_ints=[9]>() rows=Concat<axis=0>(top,wide) z=ConstantOfShape(rows)',
          feeds=lambda n, m: [floats(1, 1, 4, 4), np.array([[i - 2, 1.5, 4 + 3 * i, 5 + m] for i in range(n)], np.float32), np.array(n - 1)],
          sizes=((3, 2), (1, 0), (8, 30), (4, -9))),
+    # As many columns as an input says, in another shape of that size: the reader of programs takes it for a view.
+    Case('columns that data choose as rows', 'float[n,8] x, int64[1] k', 'float[p,n] y',
+         'z = Constant<value_ints = [0]>() o = Constant<value_ints = [1]>() v = Slice(x, z, k, o) n = Shape<end = 1>(x) s = Concat<axis = 0>(k, n) y = Reshape(v, s)',
+         feeds=lambda n, m: [floats(n, 8), np.array([m])], sizes=((3, 2), (1, 1), (8, 8), (5, 3)), flags=('--bound=y:0=8',)),
 ]
