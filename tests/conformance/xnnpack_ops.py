@@ -527,11 +527,28 @@ def selected_cases():
     yield graph("softplus-threshold", chosen, wide, {"t": np.float32(20)}, kernels=0)
 
 
+def between_product_cases():
+    """What stands between products, for int8: a view of two dims that vary behind an activation, and a ratio of small numbers."""
+    own = np.random.default_rng(20261130)
+
+    def weight(*shape):
+        return own.standard_normal(shape).astype(np.float32) / 3
+
+    sizes = [{"x": own.standard_normal((n, m, 8)).astype(np.float32)} for n, m in ((2, 5), (1, 1), (3, 6))]
+    heads = [node("MatMul", ["x", "a"], "l"), node("Sigmoid", ["l"], "s"), node("Reshape", ["s", "h"], "v"), node("Transpose", ["v"], "t", perm=[0, 2, 1, 3]),
+             node("MatMul", ["t", "b"])]
+    yield graph("heads-of-an-activation", heads, sizes, {"a": weight(8, 8), "b": weight(2, 8), "h": ints(0, 0, 4, 2)}, shapes={"x": ["n", "m", 8]},
+                dims={"n": "1..3", "m": "1..6"})
+    ratio = [*(node("MatMul", ["x", w], f"l{w}") for w in "abc"), node("Sigmoid", ["la"], "s"), node("Sigmoid", ["lb"], "t"), node("Mul", ["s", "t"], "d"),
+             node("Mul", ["d", "lc"], "n"), node("Div", ["n", "d"], "r"), node("MatMul", ["r", "a"], "p"), node("MatMul", ["d", "b"], "q"), node("Add", ["p", "q"])]
+    yield graph("ratio-between-products", ratio, {"x": own.standard_normal((4, 8)).astype(np.float32)}, {w: weight(8, 8) for w in "abc"})
+
+
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
             volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases,
-            block_cases, box_cases, selected_cases)
+            block_cases, box_cases, selected_cases, between_product_cases)
 
 
 def main():
