@@ -536,3 +536,12 @@ def added_dims():
         for dims, sizes in (({}, {}), ({1: "m"}, {"m": "1..8"}), ({0: "n", 1: "m"}, {"n": "1..4", "m": "1..8"})):
             yield (f"added-dims-{name}" + "".join(f"-{d}" for d in sizes), model(function + body + pair("y"), {"x": x}, numbers, {"yr": F32}, dims=dims), {"x": x}, [0.02],
                    None, *([sizes] if sizes else []))
+
+    # Rows that are masked throughout by the lowest float, which is infinite in codes: the softmax is NaN there.
+    text = pair("m") + "l = Add(x, mr)\np = Softmax(l)\n" + pair("p") + "y = MatMul(pr, v)\n"
+    for dtype in (I8, U8, np.int16):
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        scale = np.nextafter(np.finfo(F32).max / F32(high - low), F32(np.inf), dtype=F32)
+        rows = {"x": normal(3, 4), "m": np.zeros((3, 4), F32), "v": normal(4, 3)}
+        rows["m"][0, 1:] = rows["m"][2] = np.finfo(F32).min
+        yield f"masked-rows-{np.dtype(dtype).name}", model(text, {**rows}, {"ms": scale, "mz": dtype(high), **q("p", 1 / (high - low), low, dtype, odd=False)}, {"y": F32}), rows, [None], None
