@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves):
         yield from make()
 
 
@@ -545,3 +545,19 @@ def added_dims():
         rows = {"x": normal(3, 4), "m": np.zeros((3, 4), F32), "v": normal(4, 3)}
         rows["m"][0, 1:] = rows["m"][2] = np.finfo(F32).min
         yield f"masked-rows-{np.dtype(dtype).name}", model(text, {**rows}, {"ms": scale, "mz": dtype(high), **q("p", 1 / (high - low), low, dtype, odd=False)}, {"y": F32}), rows, [None], None
+
+
+def uint16_moves():
+    """What moves codes of uint16, which no kernel takes: a chain, parts that two nodes read, rows of a table."""
+    u16 = np.uint16
+    x, w = normal(2, 6, 8), normal(8, 4)
+    numbers = {**q("x", 2e-4, 30000, u16), "w": w, "split": np.array([0, 0, 4, 2]), "rows": np.array([2, 0]), "zero": np.array([0]), "one": np.array([1]), "four": np.array([4])}
+    chain = ("xq = QuantizeLinear(x, xs, xz)\nv = Reshape(xq, split)\nt = Transpose(v) perm=0,2,1,3\nc = Concat(t, t) axis=1\nm = Transpose(c) perm=0,1,3,2\n"
+             "l, r = Split(m) axis=1 num_outputs=2\ng = Gather(r, rows) axis=1\nh = Slice(l, zero, four, one)\nyr = DequantizeLinear(g, xs, xz)\nzr = DequantizeLinear(h, xs, xz)\n")
+    table = {**q("e", 1e-4, 32000, u16, odd=False), "e": codes(u16, 50, 8), "w": w}
+    ids = RNG.integers(0, 50, (2, 6))
+    rows = "er = DequantizeLinear(e, es, ez)\ng = Gather(er, i)\ny = MatMul(g, w)\n"
+    for dims, sizes in (({}, {}), ({1: "m"}, {"m": "2..8"}), ({0: "n", 1: "m"}, {"n": "1..4", "m": "2..8"})):
+        name = "".join(f"-{d}" for d in sizes)
+        yield f"uint16-moves{name}", model(chain, {"x": x}, numbers, {"yr": F32, "zr": F32}, dims=dims), {"x": x}, [None, None], None, *([sizes] if sizes else [])
+        yield f"uint16-rows{name}", model(rows, {"i": ids}, table, {"y": F32}, dims=dims), {"i": ids}, [None], None, *([sizes] if sizes else [])
