@@ -73,7 +73,7 @@ static DelegateTranspose *transposes_of(const XnnLowering *l, Arena *arena, uint
     const XnnNode *node = &l->x.nodes[i];
     if (node->kind != XNN_STATIC_TRANSPOSE)
       continue;
-    XnnId out = node->fields[strcspn(xnn_node_rows[node->kind].fields, "o")];
+    XnnId out = xnn_result(node);
     const XnnValue *value = &l->x.values[out];
     DelegateTranspose *item = &items[(*count)++];
     StrView name = node_place(l->g, made[out]->node).node;

@@ -77,7 +77,7 @@ double xnn_spent(const XnnGraph *x) {
     spent += is_free(node->kind) ? 0 : NODE;
     if (node->kind != XNN_STATIC_TRANSPOSE && node->kind != XNN_CONVERT)
       continue;
-    const XnnValue *out = &x->values[node->fields[strcspn(xnn_node_rows[node->kind].fields, "o")]];
+    const XnnValue *out = &x->values[xnn_result(node)];
     double bytes = xnn_element_size(out->datatype);
     for (uint32_t d = 0; d < out->rank; d++)
       bytes *= out->dims[d];

@@ -24,8 +24,8 @@ static void demand(Fuse *f, XnnId v, XnnId as) {
 }
 
 static void demand_of_node(Fuse *f, const XnnNode *n) {
-  const char *fields = xnn_node_rows[n->kind].fields;
-  XnnId out = n->fields[strcspn(fields, "o")];
+  const char *fields = xnn_fields(n);
+  XnnId out = xnn_result(n);
   XnnId as = WANT_FLOATS;
   if (n->kind == XNN_CONVERT && f->x->values[out].datatype == XNN_QINT8)
     as = out;
@@ -160,7 +160,7 @@ static void convert(Fuse *f, const XnnNode *n) {
 
 static void keep(Fuse *f, const XnnNode *n) {
   XnnNode copy = xf_weight_only(f, n);
-  const char *fields = xnn_node_rows[n->kind].fields;
+  const char *fields = xnn_fields(n);
   for (uint32_t i = 0; fields[i]; i++)
     if ((fields[i] == 'i' || fields[i] == 'b') && n->fields[i] != XNN_NONE &&
         copy.fields[i] == n->fields[i]) {
@@ -169,7 +169,7 @@ static void keep(Fuse *f, const XnnNode *n) {
     }
   uint32_t first = (uint32_t)strcspn(fields, "i");
   if (fields[first] && xf_moves(n))
-    f->dynamic[copy.fields[strcspn(fields, "o")]] = f->dynamic[n->fields[first]];
+    f->dynamic[xnn_result(&copy)] = f->dynamic[n->fields[first]];
   xf_emit(f, &copy);
 }
 

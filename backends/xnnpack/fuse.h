@@ -36,9 +36,6 @@ typedef struct Fuse {
   bool has_dynamic_dims; /* some dim of some value */
 } Fuse;
 
-static inline const char *xf_fields(const XnnNode *n) { return xnn_node_rows[n->kind].fields; }
-static inline XnnId xf_result(const XnnNode *n) { return n->fields[strcspn(xf_fields(n), "o")]; }
-
 /* Whether the node commutes with quantization: it moves elements, picks or limits them. */
 bool xf_moves(const XnnNode *n);
 /* Makes the node on codes where its operands are codes; false: it was left. */

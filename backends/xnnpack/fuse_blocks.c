@@ -67,7 +67,7 @@ static XnnId sums_of_blocks(Fuse *f, XnnId in, uint32_t blocks) {
 static XnnId begin_sum(Fuse *f, const XnnNode *n, XnnId in, XnnId shift) {
   if (!shift)
     return n->fields[2];
-  XnnId out = xf_result(n), sums = sums_of_blocks(f, in, f->x->values[shift - 1].dims[1]),
+  XnnId out = xnn_result(n), sums = sums_of_blocks(f, in, f->x->values[shift - 1].dims[1]),
         sum = with_columns(f, out, f->x->values[shift - 1].dims[0]);
   emit_product(f, sums, shift - 1, n->fields[2], sum);
   return sum;
@@ -89,7 +89,7 @@ static void compute_nibbles(Fuse *f, const XnnNode *n, XnnId in, XnnId filter, X
     xf_emit(f, &copy);
     return;
   }
-  XnnId out = xf_result(n), sum = begin_sum(f, n, in, shift),
+  XnnId out = xnn_result(n), sum = begin_sum(f, n, in, shift),
         bare = with_columns(f, out, f->x->values[filter].dims[0]);
   emit_product(f, copy.fields[0], filter, XNN_NONE, bare);
   emit_limited(f, n, (XnnNode){.kind = XNN_ADD, .fields = {bare, sum, out, 0}});
@@ -139,7 +139,7 @@ static void compute_bytes(Fuse *f, const XnnNode *n, XnnId in, XnnId filter, Xnn
   uint32_t outputs = own.dims[0], size = own.dims[1],
            count = f->x->values[in].dims[f->x->values[in].rank - 1] / size;
   bool dynamic = f->dynamic[n->fields[0]] != XF_NOT_DYNAMIC;
-  XnnId out = xf_result(n), sum = begin_sum(f, n, in, shift),
+  XnnId out = xnn_result(n), sum = begin_sum(f, n, in, shift),
         blocks = dynamic ? tokens_by_block(f, in, size) : floats_by_block(f, in, size);
   for (uint32_t k = 0; k < count; k++) {
     XnnId product = with_columns(f, out, outputs), total = product;

@@ -76,14 +76,14 @@ static XnnNode product_of_pixels(Fuse *f, const XnnNode *n, XnnId pixels, XnnId 
 
 static void emit_grid(Fuse *f, const XnnNode *n, XnnId in, XnnId filter) {
   XnnId pixels = xf_quantized_at_run(f, in, 3, &f->image_codes[in]);
-  XnnNode conv = product_of_pixels(f, n, pixels, filter, xf_result(n));
+  XnnNode conv = product_of_pixels(f, n, pixels, filter, xnn_result(n));
   xf_emit(f, &conv);
 }
 
 static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter) {
   XnnGraph *x = f->x;
   XnnValue from = x->values[in];
-  XnnId out = xf_result(n);
+  XnnId out = xnn_result(n);
   uint32_t rows = xf_rows_of(&from), columns = from.dims[from.rank - 1],
            count = x->values[filter].dims[0];
   if (f->image_row_codes[in] == XNN_NONE) {
@@ -170,7 +170,7 @@ static bool compute_rows(Fuse *f, const XnnNode *n) {
   xf_make_floats(f, in);
   bool whole = f->dynamic[n->fields[0]] == XF_AS_A_WHOLE && xf_rows_of(&f->x->values[in]) > 1 &&
                xf_dynamic_dim_count(&f->x->values[in]) <= 1 &&
-               xf_dynamic_dim_count(&f->x->values[xf_result(n)]) <= 1;
+               xf_dynamic_dim_count(&f->x->values[xnn_result(n)]) <= 1;
   if (whole) {
     emit_rows_as_image(f, n, in, filter);
     return true;

@@ -5,7 +5,7 @@
 #include "backends/xnnpack/fuse.h"
 
 static bool is_operand(const XnnNode *n, uint32_t i) {
-  char field = xf_fields(n)[i];
+  char field = xnn_fields(n)[i];
   return (field == 'i' || field == 'b') && n->fields[i] != XNN_NONE;
 }
 
@@ -17,11 +17,11 @@ static bool is_join(const XnnNode *n) {
 /* The node that takes codes, and gives out as codes for the floats that it gave. */
 bool xf_give(Fuse *f, const XnnNode *n, XnnId out) {
   XnnNode copy = *n;
-  copy.fields[strcspn(xf_fields(n), "o")] = out;
-  f->codes[xf_result(n)] = out;
+  copy.fields[strcspn(xnn_fields(n), "o")] = out;
+  f->codes[xnn_result(n)] = out;
   xf_emit(f, &copy);
   if (n->kind == XNN_STATIC_TRANSPOSE)
-    f->l->transposes[f->transpose[xf_result(n)] - 1].out = out;
+    f->l->transposes[f->transpose[xnn_result(n)] - 1].out = out;
   return true;
 }
 
@@ -66,12 +66,12 @@ static float on_grid(const Fuse *f, XnnId codes, float limit) {
 /* Limits become a part of the node before them, if nothing else uses its result. */
 static bool limit(Fuse *f, const XnnNode *n, XnnId codes) {
   XnnNode *last = f->x->node_count ? &f->x->nodes[f->x->node_count - 1] : NULL;
-  XnnId in = n->fields[0], out = xf_result(n);
+  XnnId in = n->fields[0], out = xnn_result(n);
   if (limits_nothing(f, n, codes)) {
     f->codes[out] = codes;
     return true;
   }
-  bool alone = last && may_limit(last) && !last->limited && xf_result(last) == codes &&
+  bool alone = last && may_limit(last) && !last->limited && xnn_result(last) == codes &&
                f->uses[in] == 1 && !f->has_floats[in];
   if (!alone)
     return false;
@@ -84,9 +84,9 @@ static bool limit(Fuse *f, const XnnNode *n, XnnId codes) {
 
 /* All operands of a join as codes of one kind: their own, or the one that is wanted. */
 static bool join(Fuse *f, const XnnNode *n, XnnNode *made) {
-  XnnId as = XNN_NONE, wanted = f->wanted[xf_result(n)];
+  XnnId as = XNN_NONE, wanted = f->wanted[xnn_result(n)];
   bool same = true;
-  for (uint32_t i = 0; xf_fields(n)[i]; i++) {
+  for (uint32_t i = 0; xnn_fields(n)[i]; i++) {
     if (!is_operand(n, i))
       continue;
     XnnId codes = xf_operand(f, n->fields[i]);
@@ -100,7 +100,7 @@ static bool join(Fuse *f, const XnnNode *n, XnnNode *made) {
     return true;
   if (wanted >= WANT_FLOATS)
     return false;
-  for (uint32_t i = 0; xf_fields(n)[i]; i++) {
+  for (uint32_t i = 0; xnn_fields(n)[i]; i++) {
     if (!is_operand(n, i) || xf_same_codes(f, made->fields[i], wanted))
       continue;
     XnnId moved = xf_codes_like(f, made->fields[i], wanted);
@@ -113,7 +113,7 @@ static bool join(Fuse *f, const XnnNode *n, XnnNode *made) {
 /* Limits on codes are rounded to a code: of the quantization that the result is wanted in that is
  * what quantizing does with them, of another one it is not. */
 static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
-  XnnId wanted = f->wanted[xf_result(n)], codes = made->fields[0];
+  XnnId wanted = f->wanted[xnn_result(n)], codes = made->fields[0];
   if (limits_nothing(f, n, codes))
     return limit(f, n, codes);
   if (wanted >= WANT_FLOATS ||
@@ -127,7 +127,7 @@ static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
   } else if (limit(f, n, codes)) {
     return true;
   }
-  return xf_give(f, made, xf_codes_like(f, xf_result(n), wanted));
+  return xf_give(f, made, xf_codes_like(f, xnn_result(n), wanted));
 }
 
 static bool same_dims(const XnnValue *a, const XnnValue *b) {
@@ -138,8 +138,8 @@ static bool same_dims(const XnnValue *a, const XnnValue *b) {
 /* Reshapes of reshapes, which had nodes between them before those were fused, start from what the
  * first one takes; one back to that is nothing. */
 static bool reshape(Fuse *f, const XnnNode *n, XnnNode *made) {
-  uint32_t at = (uint32_t)strcspn(xf_fields(n), "i");
-  XnnId out = xf_result(n), before = n->fields[at];
+  uint32_t at = (uint32_t)strcspn(xnn_fields(n), "i");
+  XnnId out = xnn_result(n), before = n->fields[at];
   if (f->uses[out] < f->uses[before]) /* what limits one limits the other */
     f->uses[out] = f->uses[before];
   XnnId in = made->fields[at];
@@ -161,12 +161,12 @@ bool xf_move(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
   if (!join(f, n, &made))
     return false;
-  XnnId first = made.fields[strcspn(xf_fields(n), "i")];
+  XnnId first = xnn_operand(&made);
   if (n->kind == XNN_CLAMP)
     return clamp(f, n, &made);
   if (n->kind == XNN_STATIC_RESHAPE)
     return reshape(f, n, &made);
-  return xf_give(f, &made, xf_codes_like(f, xf_result(n), first));
+  return xf_give(f, &made, xf_codes_like(f, xnn_result(n), first));
 }
 
 /* --- others --- */
@@ -227,14 +227,14 @@ static bool takes_number(const XnnNode *n, uint32_t i) {
 /* XNNPACK sums codes in memory beside the values, as much as the first call wants: no later call
  * gets more, as it does for all other nodes (reshape_reduce_operator of its static-reduce.c). */
 static bool outgrows_sums(const Fuse *f, const XnnNode *n) {
-  return n->kind == XNN_GLOBAL_AVG_POOLING2D && f->x->values[xf_result(n)].dynamic != 0;
+  return n->kind == XNN_GLOBAL_AVG_POOLING2D && f->x->values[xnn_result(n)].dynamic != 0;
 }
 
 /* Operands and result each with a quantization of their own. */
 static bool compute_each(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
-  XnnId out = xf_result(n), wanted = f->wanted[out];
-  for (uint32_t i = 0; xf_fields(n)[i]; i++)
+  XnnId out = xnn_result(n), wanted = f->wanted[out];
+  for (uint32_t i = 0; xnn_fields(n)[i]; i++)
     if (is_operand(n, i) && (made.fields[i] = xf_operand(f, n->fields[i])) == XNN_NONE &&
         (!takes_number(n, i) || (made.fields[i] = xf_number(f, n->fields[i])) == XNN_NONE))
       return false;
@@ -248,11 +248,11 @@ static bool compute_each(Fuse *f, const XnnNode *n) {
 
 /* The result has the quantization of the operand, and is brought to the wanted one. */
 static bool compute_alike(Fuse *f, const XnnNode *n) {
-  uint32_t at = (uint32_t)strcspn(xf_fields(n), "i");
+  uint32_t at = (uint32_t)strcspn(xnn_fields(n), "i");
   XnnNode made = *n;
   made.fields[at] = xf_operand(f, n->fields[at]);
   return made.fields[at] != XNN_NONE &&
-         xf_give(f, &made, xf_codes_like(f, xf_result(n), made.fields[at]));
+         xf_give(f, &made, xf_codes_like(f, xnn_result(n), made.fields[at]));
 }
 
 /* Computed on codes element by element, each operand and the result with parameters of its own. Not
@@ -287,7 +287,7 @@ static bool is_each(uint8_t kind) {
 }
 
 bool xf_compute(Fuse *f, const XnnNode *n) {
-  if (f->wanted[xf_result(n)] >= WANT_FLOATS)
+  if (f->wanted[xnn_result(n)] >= WANT_FLOATS)
     return false;
   if (is_each(n->kind))
     return compute_each(f, n);

@@ -207,8 +207,8 @@ static XnnId unsigned_of(Fuse *f, XnnId codes) {
 
 /* On unsigned codes, between conversions. */
 static bool compute_unsigned(Fuse *f, const XnnNode *n, XnnNode *made, XnnId in, XnnId filter) {
-  uint32_t first = (uint32_t)strcspn(xf_fields(n), "i");
-  XnnId out = xf_result(n), wanted = f->wanted[out], bias;
+  uint32_t first = (uint32_t)strcspn(xnn_fields(n), "i");
+  XnnId out = xnn_result(n), wanted = f->wanted[out], bias;
   if (!scales_fit(f, &f->x->values[in], &f->x->values[filter], &f->x->values[wanted]) ||
       !bias_of(f, n->fields[first + 2], in, filter, &bias))
     return false;
@@ -216,7 +216,7 @@ static bool compute_unsigned(Fuse *f, const XnnNode *n, XnnNode *made, XnnId in,
   made->fields[first] = unsigned_of(f, in);
   made->fields[first + 1] = filter;
   made->fields[first + 2] = bias;
-  made->fields[strcspn(xf_fields(n), "o")] = result;
+  made->fields[strcspn(xnn_fields(n), "o")] = result;
   xf_emit(f, made);
   xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {result, codes, 0}});
   f->unsigned_codes[codes] = result;
@@ -225,8 +225,8 @@ static bool compute_unsigned(Fuse *f, const XnnNode *n, XnnNode *made, XnnId in,
 }
 
 bool xf_compute_product(Fuse *f, const XnnNode *n) {
-  uint32_t first = (uint32_t)strcspn(xf_fields(n), "i");
-  XnnId out = xf_result(n), in = xf_operand(f, n->fields[first]),
+  uint32_t first = (uint32_t)strcspn(xnn_fields(n), "i");
+  XnnId out = xnn_result(n), in = xf_operand(f, n->fields[first]),
         filter = xf_filter_of(f, n, n->fields[first + 1]), bias;
   XnnNode made = *n;
   if (in == XNN_NONE || (n->kind == XNN_FULLY_CONNECTED && n->fields[4] != 0))

@@ -69,7 +69,7 @@ static bool commutes(const XnnNode *n) {
 static uint32_t *count_uses(const XnnGraph *x, Arena *scratch) {
   uint32_t *uses = ARENA_ARRAY(scratch, uint32_t, (size_t)x->value_count + 1);
   for (uint32_t i = 0; i < x->node_count; i++) {
-    const char *fields = xnn_node_rows[x->nodes[i].kind].fields;
+    const char *fields = xnn_fields(&x->nodes[i]);
     for (uint32_t k = 0; fields[k]; k++)
       if ((fields[k] == 'i' || fields[k] == 'b') && x->nodes[i].fields[k] != XNN_NONE)
         uses[x->nodes[i].fields[k]]++;

@@ -26,28 +26,24 @@ static bool is_number(const XnnValue *v) {
 
 /* A function of each element: one operand or two of floats or codes, and no lists. */
 static bool is_function(const XnnNode *n) {
-  const char *fields = xnn_node_rows[n->kind].fields;
+  const char *fields = xnn_fields(n);
   return xnn_broadcasts(n->kind) ||
          (strchr(fields, 'i') == strrchr(fields, 'i') && !strpbrk(fields, "bnv"));
-}
-
-static XnnId result_of(const XnnNode *n) {
-  return n->fields[strcspn(xnn_node_rows[n->kind].fields, "o")];
 }
 
 static void find_functions(Ranks *r, const XnnNode *nodes, uint32_t count) {
   for (XnnId v = 0; v < r->l->x.value_count; v++)
     r->of_codes[v] = r->to_codes[v] = is_codes(r, v);
   for (uint32_t i = 0; i < count; i++) {
-    const char *fields = xnn_node_rows[nodes[i].kind].fields;
+    const char *fields = xnn_fields(&nodes[i]);
     for (uint32_t k = 0; fields[k] && is_function(&nodes[i]); k++)
-      r->of_codes[result_of(&nodes[i])] |= fields[k] == 'i' && r->of_codes[nodes[i].fields[k]];
+      r->of_codes[xnn_result(&nodes[i])] |= fields[k] == 'i' && r->of_codes[nodes[i].fields[k]];
   }
   for (uint32_t i = count; i-- > 0;) {
-    const char *fields = xnn_node_rows[nodes[i].kind].fields;
+    const char *fields = xnn_fields(&nodes[i]);
     for (uint32_t k = 0; fields[k] && is_function(&nodes[i]); k++)
       if (fields[k] == 'i')
-        r->to_codes[nodes[i].fields[k]] |= r->to_codes[result_of(&nodes[i])];
+        r->to_codes[nodes[i].fields[k]] |= r->to_codes[xnn_result(&nodes[i])];
   }
 }
 
@@ -65,7 +61,7 @@ static XnnId reshaped_number(Ranks *r, XnnId number) {
 static void keep_operand(Ranks *r, XnnNode *n, uint32_t i) {
   const XnnValue *values = r->l->x.values;
   XnnId number = n->fields[i], other = n->fields[1 - i];
-  if (r->of_codes[other] && r->to_codes[result_of(n)] && is_number(&values[number]) &&
+  if (r->of_codes[other] && r->to_codes[xnn_result(n)] && is_number(&values[number]) &&
       values[number].rank > values[other].rank)
     n->fields[i] = reshaped_number(r, number);
 }

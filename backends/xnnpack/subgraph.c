@@ -155,9 +155,8 @@ static bool has_window(XnnNodeKind kind) {
 }
 
 static void note_window(XnnGraph *x, const XnnNode *node) {
-  const char *fields = xnn_node_rows[node->kind].fields;
   bool copies = node->kind == XNN_COPY || node->kind == XNN_CLAMP;
-  XnnId in = node->fields[strcspn(fields, "i")], out = node->fields[strcspn(fields, "o")];
+  XnnId in = xnn_operand(node), out = xnn_result(node);
   x->quantizes_at_run |= node->kind == XNN_CONVERT && x->values[in].datatype == XNN_FP32 &&
                          x->values[out].datatype == XNN_FP32;
   x->values[out].follows_window = has_window((XnnNodeKind)node->kind) ||
@@ -190,18 +189,18 @@ void xnn_pass_copies(XnnGraph *x, Arena *scratch) {
     source[i] = i;
   for (uint32_t i = 0; i < x->node_count; i++) { /* users come behind what they use */
     XnnNode *node = &x->nodes[i];
-    const char *fields = xnn_node_rows[node->kind].fields;
+    const char *fields = xnn_fields(node);
     for (uint32_t k = 0; fields[k]; k++)
       if ((fields[k] == 'i' || fields[k] == 'b') && node->fields[k] != XNN_NONE)
         node->fields[k] = source[node->fields[k]];
-    if (node->kind == XNN_COPY && !x->values[node->fields[strcspn(fields, "i")]].data)
-      source[node->fields[strcspn(fields, "o")]] = node->fields[strcspn(fields, "i")];
+    if (node->kind == XNN_COPY && !x->values[xnn_operand(node)].data)
+      source[xnn_result(node)] = xnn_operand(node);
   }
 }
 
 /* Whether something that the node writes is used. */
 static bool writes_used(const XnnNode *node, const bool *used) {
-  const char *fields = xnn_node_rows[node->kind].fields;
+  const char *fields = xnn_fields(node);
   for (uint32_t i = 0; fields[i]; i++)
     if (fields[i] == 'o' && used[node->fields[i]])
       return true;
@@ -215,7 +214,7 @@ void xnn_drop_dead(XnnGraph *x, Arena *scratch) {
     used[i] = x->values[i].external && !x->values[i].is_input;
   for (uint32_t i = x->node_count; i-- > 0;) { /* users come behind what they use */
     const XnnNode *node = &x->nodes[i];
-    const char *fields = xnn_node_rows[node->kind].fields;
+    const char *fields = xnn_fields(node);
     if (!writes_used(node, used))
       continue;
     for (uint32_t k = 0; fields[k]; k++)
@@ -240,7 +239,7 @@ void xnn_drop_constants(XnnGraph *x, Arena *scratch) {
   uint32_t *place = ARENA_ARRAY(scratch, uint32_t, (size_t)x->data_count + 1), kept = 0;
   for (uint32_t i = 0; i < x->node_count; i++) {
     const XnnNode *node = &x->nodes[i];
-    const char *fields = xnn_node_rows[node->kind].fields;
+    const char *fields = xnn_fields(node);
     for (uint32_t k = 0; fields[k]; k++)
       if ((fields[k] == 'i' || fields[k] == 'b') && node->fields[k] != XNN_NONE)
         mark_data(x, node->fields[k], place);

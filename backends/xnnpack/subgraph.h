@@ -108,6 +108,11 @@ typedef struct XnnNode {
   float limit_low, limit_high;
 } XnnNode;
 
+static inline const char *xnn_fields(const XnnNode *n) { return xnn_node_rows[n->kind].fields; }
+/* The first operand of a node, and the first result. */
+static inline XnnId xnn_operand(const XnnNode *n) { return n->fields[strcspn(xnn_fields(n), "i")]; }
+static inline XnnId xnn_result(const XnnNode *n) { return n->fields[strcspn(xnn_fields(n), "o")]; }
+
 /* The order of the elements of a constant: dim i of the result is dim perm[i] of the source. */
 typedef struct XnnOrder {
   uint32_t element, rank; /* element: bytes */
