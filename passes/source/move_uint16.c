@@ -12,29 +12,28 @@
 enum { SHIFT = 1 << 15 };
 
 static bool is_move(OpId op) {
-  switch ((enum Op)op) {
-  case OP_CAT:
-  case OP_CLONE:
-  case OP_EMBEDDING:
-  case OP_EXPAND_COPY:
-  case OP_FLIP:
-  case OP_GATHER:
-  case OP_INDEX_SELECT:
-  case OP_INDEX_TENSOR:
-  case OP_MAX_POOL2D_WITH_INDICES:
-  case OP_PERMUTE_COPY:
-  case OP_SELECT_COPY_INT:
-  case OP_SLICE_COPY_TENSOR:
-  case OP_SPLIT_COPY_TENSOR:
-  case OP_SPLIT_WITH_SIZES_COPY:
-  case OP_SQUEEZE_COPY_DIMS:
-  case OP_UNSQUEEZE_COPY:
-  case OP_UPSAMPLE_NEAREST2D_VEC:
-  case OP_VIEW_COPY:
-    return true;
-  default:
-    return false;
-  }
+  static const OpId moves[] = {OP_CAT,
+                               OP_CLONE,
+                               OP_EMBEDDING,
+                               OP_EXPAND_COPY,
+                               OP_FLIP,
+                               OP_GATHER,
+                               OP_INDEX_SELECT,
+                               OP_INDEX_TENSOR,
+                               OP_MAX_POOL2D_WITH_INDICES,
+                               OP_PERMUTE_COPY,
+                               OP_SELECT_COPY_INT,
+                               OP_SLICE_COPY_TENSOR,
+                               OP_SPLIT_COPY_TENSOR,
+                               OP_SPLIT_WITH_SIZES_COPY,
+                               OP_SQUEEZE_COPY_DIMS,
+                               OP_UNSQUEEZE_COPY,
+                               OP_UPSAMPLE_NEAREST2D_VEC,
+                               OP_VIEW_COPY};
+  for (size_t i = 0; i < COUNT_OF(moves); i++)
+    if (op == moves[i])
+      return true;
+  return false;
 }
 
 static bool is_uint16(const Graph *g, ValueId v) {
