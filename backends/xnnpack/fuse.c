@@ -191,8 +191,6 @@ static Fuse fuse_begin(XnnLowering *l) {
   size_t most = (size_t)x->value_count * 6 + (size_t)x->node_count * 8 + 1;
   Fuse f = {.l = l,
             .x = x,
-            .old = ARENA_ARRAY(l->arena, XnnNode, (size_t)x->node_count + 1),
-            .old_count = x->node_count,
             .wanted = ARENA_ARRAY(l->arena, XnnId, most),
             .codes = ARENA_ARRAY(l->arena, XnnId, most),
             .alias = ARENA_ARRAY(l->arena, XnnId, most),
@@ -208,9 +206,7 @@ static Fuse fuse_begin(XnnLowering *l) {
             .uses = ARENA_ARRAY(l->arena, uint32_t, most),
             .transpose = ARENA_ARRAY(l->arena, uint32_t, most),
             .has_floats = ARENA_ARRAY(l->arena, bool, most)};
-  if (x->node_count)
-    memcpy(f.old, x->nodes, x->node_count * sizeof *f.old);
-  x->node_count = 0;
+  f.old = xnn_take_nodes(x, &f.old_count, l->arena);
   for (size_t i = 0; i < most; i++) { /* also of values that are made below */
     f.alias[i] = (XnnId)i;
     f.codes[i] = f.row_codes[i] = f.image_row_codes[i] = f.image_codes[i] = XNN_NONE;

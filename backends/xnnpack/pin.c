@@ -143,10 +143,8 @@ void xl_pin_broadcast(XnnLowering *l, Arena *scratch) {
   XnnGraph *x = &l->x;
   if (!xnn_has_dynamic_dims(x))
     return;
-  uint32_t count = x->node_count, *uses = count_uses(x, scratch);
-  XnnNode *old = ARENA_ARRAY(scratch, XnnNode, (size_t)count + 1);
-  memcpy(old, x->nodes, count * sizeof *old);
-  x->node_count = 0;
+  uint32_t count, *uses = count_uses(x, scratch);
+  XnnNode *old = xnn_take_nodes(x, &count, scratch);
   for (uint32_t i = 0; i < count; i++)
     narrow_result(x, &old[i]);
   for (uint32_t i = 0; i < count && xl_ok(l); i++) {

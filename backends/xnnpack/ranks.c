@@ -3,8 +3,8 @@
  * XNNPACK makes one table of functions that follow each other between values of 8 bits
  * (xnn_subgraph_fuse_unary_quantized_into_lut of its subgraph.c). It takes a product or sum with a
  * constant of one element for such a function, and the result for one of the shape of the other
- * operand: dims that the constant adds in front are lost. A constant that is reshaped while the
- * graph runs is none for it. */
+ * operand: dims that the constant adds in front are lost. It does not take a constant that is
+ * reshaped while the graph runs for one. */
 #include "backends/xnnpack/lower.h"
 
 typedef struct Ranks {
@@ -68,16 +68,13 @@ static void keep_operand(Ranks *r, XnnNode *n, uint32_t i) {
 
 void xl_keep_ranks(XnnLowering *l, Arena *scratch) {
   XnnGraph *x = &l->x;
-  uint32_t count = x->node_count, values = x->value_count;
-  XnnNode *old = ARENA_ARRAY(scratch, XnnNode, (size_t)count + 1);
+  uint32_t count, values = x->value_count;
+  XnnNode *old = xnn_take_nodes(x, &count, scratch);
   Ranks r = {.l = l,
              .of_codes = ARENA_ARRAY(scratch, bool, (size_t)values + 1),
              .to_codes = ARENA_ARRAY(scratch, bool, (size_t)values + 1),
              .reshaped = ARENA_ARRAY(scratch, XnnId, (size_t)values + 1)};
-  if (count)
-    memcpy(old, x->nodes, count * sizeof *old);
   find_functions(&r, old, count);
-  x->node_count = 0;
   for (uint32_t i = 0; i < count && xl_ok(l); i++) {
     x->debug_handle = old[i].debug_handle;
     for (uint32_t k = 0; k < 2 && xnn_broadcasts(old[i].kind); k++)

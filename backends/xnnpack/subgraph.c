@@ -174,6 +174,15 @@ XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_
   return node;
 }
 
+XnnNode *xnn_take_nodes(XnnGraph *x, uint32_t *count, Arena *scratch) {
+  XnnNode *taken = ARENA_ARRAY(scratch, XnnNode, (size_t)x->node_count + 1);
+  if (x->node_count)
+    memcpy(taken, x->nodes, x->node_count * sizeof *taken);
+  *count = x->node_count;
+  x->node_count = 0;
+  return taken;
+}
+
 uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count) {
   x->ints =
       pool_reserve(x->ints, &x->int_capacity, (uint64_t)x->int_count + count + 1, sizeof *x->ints);

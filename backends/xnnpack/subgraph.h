@@ -165,6 +165,9 @@ void xnn_set_channels(XnnGraph *x, XnnId id, uint32_t channel_dim, XnnData scale
 void xnn_set_groups(XnnGraph *x, XnnId id, uint32_t group_size, XnnData scales, uint32_t count);
 /* Adds a node as it is; the pointer is valid until the next one. */
 XnnNode *xnn_add_node(XnnGraph *x, const XnnNode *node);
+/* Takes all nodes out of the graph, to be added again or others in their place. *count of them, in
+ * scratch. */
+XnnNode *xnn_take_nodes(XnnGraph *x, uint32_t *count, Arena *scratch);
 /* Whether nodes of the kind compute each element of two operands, which are broadcast. */
 bool xnn_broadcasts(uint32_t kind);
 /* Whether some dim of some value is dynamic. */

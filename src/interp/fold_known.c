@@ -17,9 +17,7 @@ void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count)
   f->contents[v] = copy;
 }
 
-/* Exporters compute some sizes in floats, in which integers up to WHOLE_MAX are exact, in float16
- * those up to WHOLE_MAX_F16. */
-enum { WHOLE_MAX = 1 << 24, WHOLE_MAX_F16 = 1 << 11 };
+/* Exporters compute some sizes in floats. */
 static bool is_whole_float(DType t) { return t == DTYPE_F16 || t == DTYPE_F32 || t == DTYPE_F64; }
 
 /* Elements of a small static tensor type that can hold sizes. */
@@ -46,7 +44,7 @@ const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, ui
   for (uint32_t i = 0; i < *count; i++) {
     bool is_float = is_whole_float(t.dtype);
     double value = is_float ? tensor_load(&t, i) : 0;
-    if (fabs(value) > WHOLE_MAX || (value == 0 && signbit(value)) ||
+    if (fabs(value) > (double)sym_exact_max(DTYPE_F32) || (value == 0 && signbit(value)) ||
         !(is_float ? sym_from_float(value, &values[i])
                    : sym_from_number(tensor_load_int(&t, i), &values[i])))
       return NULL;
@@ -450,7 +448,7 @@ static KnownFn *known_by(const Graph *g, NodeId n) {
 static bool all_fit(const SymTable *t, DType dtype, const SymInt *values, uint32_t count) {
   if (dtype == DTYPE_I64)
     return true;
-  int64_t most = dtype == DTYPE_F16 ? WHOLE_MAX_F16 : WHOLE_MAX, least = -most;
+  int64_t most = sym_exact_max(dtype), least = -most;
   if (dtype_is_int(dtype)) {
     bool negative = !dtype_is_unsigned(dtype);
     most = ((int64_t)1 << (8 * dtype_size(dtype) - negative)) - 1;

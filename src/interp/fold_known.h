@@ -8,7 +8,7 @@
  * else 0. */
 ValueId fold_known(Fold *f, Builder *b, NodeId n);
 /* What the op of n makes of two elements; false where it depends on the values of symbols, or the
- * op is none of two numbers (fold_binary.c). */
+ * op does not take two numbers (fold_binary.c). */
 bool fold_binary(Graph *g, NodeId n, SymInt a, SymInt b, SymInt *out);
 
 #endif

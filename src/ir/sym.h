@@ -137,6 +137,8 @@ typedef struct SymStep {
 /* SYM_TRUNC: of numbers that are not negative. */
 typedef enum SymRounding { SYM_TRUNC, SYM_FLOOR, SYM_CEIL } SymRounding;
 
+/* Up to which number a float type tells sizes apart, that of float32 also for wider ones. */
+int64_t sym_exact_max(DType dtype);
 /* What floating point makes of a size by the steps, one after the other, each of that type (F16,
  * F32 or F64), and rounded to an integer in the end: 10 * 0.7 in float32 is 7. *out is an
  * expression that agrees for every value that the size can have; false if no such expression was

@@ -19,16 +19,22 @@ typedef struct Computation {
   SymRounding rounding;
 } Computation;
 
+int64_t sym_exact_max(DType dtype) { return dtype == DTYPE_F16 ? SIZE_MAX_F16 : SIZE_MAX_F32; }
+
 static double rounded(double x, DType dtype) {
   return dtype == DTYPE_F16   ? (double)half_to_float(half_from_double(x))
          : dtype == DTYPE_F32 ? (double)(float)x
                               : x;
 }
 
-/* A double computes two numbers of float32 so exactly that rounding twice is rounding once. */
+/* x is a number of the type. A double computes two numbers of float32 so exactly that rounding
+ * twice is rounding once. */
 static double do_step(const SymStep *step, double x, DType dtype) {
-  double a = rounded(x, dtype), b = rounded(step->by, dtype);
-  return rounded(step->kind == SYM_TIMES ? a * b : step->kind == SYM_OVER ? a / b : a + b, dtype);
+  double by = rounded(step->by, dtype);
+  return rounded(step->kind == SYM_TIMES  ? x * by
+                 : step->kind == SYM_OVER ? x / by
+                                          : x + by,
+                 dtype);
 }
 
 /* As the element type computes it; false when it is no size. */
@@ -49,13 +55,9 @@ typedef struct Values {
   int64_t lo, hi, step;
 } Values;
 
-static int64_t greatest_size(DType dtype) {
-  return dtype == DTYPE_F16 ? SIZE_MAX_F16 : SIZE_MAX_F32;
-}
-
 /* False: there are too many of them, or floats do not tell them apart. */
 static bool find_values(const SymTable *t, SymInt size, DType dtype, Values *v) {
-  int64_t most = greatest_size(dtype);
+  int64_t most = sym_exact_max(dtype);
   *v = (Values){sym_lower(t, size), sym_upper(t, size), 0};
   if (v->lo < -most || v->hi > most)
     return false;
@@ -176,7 +178,7 @@ bool sym_computed(SymTable *t, SymInt size, const SymStep *steps, uint32_t count
     return true;
   }
   if (sym_is_const(size))
-    return size >= -greatest_size(dtype) && size <= greatest_size(dtype) &&
+    return size >= -sym_exact_max(dtype) && size <= sym_exact_max(dtype) &&
            computed_number(&c, size, out);
   if (!find_values(t, size, dtype, &values) ||
       !(factor ? one_factor(&c, &values, &by) : all_steps(&c, &values, &by)))
