@@ -1,6 +1,7 @@
 /* See moments.h. */
 #include "passes/quantize/moments.h"
 
+#include "ir/transform.h"
 #include "ops/quantized.h"
 #include "passes/quantize/roles.h"
 #include "quant/moments.h"
@@ -17,7 +18,8 @@ enum {
 /* A product with a weight that is marked. */
 typedef struct Mark {
   NodeId node;
-  uint32_t weight;  /* 2 * its value + the axis of its channels */
+  uint64_t hash[2]; /* of the contents of the weight, and the axis of its channels */
+  uint32_t weight;  /* the first mark of an equal weight */
   uint32_t operand; /* its place in the list of moments */
 } Mark;
 
@@ -78,13 +80,22 @@ static uint32_t windows_of(Marks *m, NodeId product, ValueId w) {
                                   .columns = columns});
 }
 
+/* By contents: each step of an unrolled loop may have a copy of its own. */
+static void number_weight(Marks *m, Mark *mark, ValueId w, uint32_t axis) {
+  constant_hash128(value_lazy_constant(m->g, w), axis, mark->hash);
+  mark->weight = 0;
+  while (memcmp(m->list[mark->weight].hash, mark->hash, sizeof mark->hash) != 0)
+    mark->weight++;
+  m->products[mark->weight]++;
+}
+
 static Marks find_marks(Graph *g, bool channels, Arena *arena) {
   Marks m = {.g = g,
              .list = ARENA_ARRAY(arena, Mark, g->node_count),
              .operands = ARENA_ARRAY(arena, Moments, g->node_count),
              .made = ARENA_ARRAY(arena, ValueId, g->node_count),
              .place = ARENA_ARRAY(arena, uint32_t, g->value_count),
-             .products = ARENA_ARRAY(arena, uint32_t, 2 * (size_t)g->value_count)};
+             .products = ARENA_ARRAY(arena, uint32_t, g->node_count)};
   for (FOR_NODES(g, n)) {
     NodeId product = marked_product(g, n, channels);
     if (!product)
@@ -94,8 +105,8 @@ static Marks find_marks(Graph *g, bool channels, Arena *arena) {
              operand = node_cget(g, product)->op == OP_CONVOLUTION
                            ? windows_of(&m, product, w)
                            : operand_of(&m, x, (uint64_t)value_dim(g, w, 1 - axis));
-    m.list[m.count] = (Mark){n, 2 * w + axis, operand};
-    m.products[m.list[m.count++].weight]++;
+    m.list[m.count] = (Mark){.node = n, .operand = operand};
+    number_weight(&m, &m.list[m.count++], w, axis);
   }
   return m;
 }
@@ -127,7 +138,7 @@ static ValueId sum_of(const Marks *m, uint32_t weight, uint64_t columns) {
 }
 
 static void set_moments(const Marks *m, Arena *arena) {
-  ValueId *sums = ARENA_ARRAY(arena, ValueId, 2 * (size_t)m->g->value_count);
+  ValueId *sums = ARENA_ARRAY(arena, ValueId, m->count);
   for (uint32_t i = 0; i < m->count; i++) {
     const Mark *at = &m->list[i];
     const Moments *own = &m->operands[at->operand];

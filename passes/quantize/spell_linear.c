@@ -1,6 +1,7 @@
 /* Products with a constant matrix, and the constant biases added to them, as linear: the one form
  * in which weights of products are quantized, with a scale for each output channel. The matrix
- * stays as it lies in the file, behind a permute that `convert` carries out on its integers. A
+ * stays as it lies in the file, behind a permute that `convert` carries out on its integers. What
+ * else is added to a product, as the inputs of a recurrent layer's step are, is a sum behind it. A
  * batch of products with joined matrices, as recurrent layers of two directions have it, is a
  * linear for each.
  *
@@ -76,7 +77,9 @@ static ValueId product_and_bias(Builder *b, NodeId n) {
       value_dtype(g, x) != DTYPE_F32)
     return 0;
   ValueId row = as_row(g, bias, value_dim(g, w, 1));
-  return row ? build(b, OP_LINEAR, A_VAL(x), A_VAL(transposed(b, w)), A_VAL(row)) : 0;
+  ArgIn with = row ? A_VAL(row) : A_NONE;
+  ValueId y = build(b, OP_LINEAR, A_VAL(x), A_VAL(transposed(b, w)), with);
+  return row ? y : build(b, OP_ADD_TENSOR, A_VAL(bias), A_VAL(y), A_INT(1));
 }
 
 static ValueId bias(Builder *b, NodeId n) {
