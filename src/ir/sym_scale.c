@@ -120,10 +120,10 @@ static Fraction fraction_of(double factor) { return (Fraction){factor, 1, 0, 0, 
 static bool one_factor(const Computation *c, const Values *values, Ratio *by) {
   const SymStep *step = c->steps;
   double factor = step->kind == SYM_OVER ? 1 / step->by : step->by;
-  if (!(factor > 0 && factor < SIZE_MAX_F32))
+  if (factor == 0 || !(fabs(factor) < SIZE_MAX_F32))
     return false;
-  for (Fraction f = fraction_of(factor); next_fraction(&f);) {
-    *by = (Ratio){f.p, 0, f.q};
+  for (Fraction f = fraction_of(fabs(factor)); next_fraction(&f);) {
+    *by = (Ratio){factor < 0 ? -f.p : f.p, 0, f.q};
     if (f.p && agrees(c, values, by))
       return true;
   }
@@ -148,12 +148,14 @@ static bool small(int64_t x) { return x < SIZE_MAX_F32 && x > -SIZE_MAX_F32; }
 
 static bool add_step(const SymStep *step, DType dtype, Ratio *by) {
   int64_t p, q;
-  if (!exact_fraction(step->by, dtype, &p, &q) || (p <= 0 && step->kind != SYM_PLUS))
+  if (!exact_fraction(step->by, dtype, &p, &q) || (p == 0 && step->kind != SYM_PLUS))
     return false;
   if (step->kind == SYM_PLUS)
     *by = (Ratio){by->p * q, by->r * q + by->q * p, by->q * q};
   else if (step->kind == SYM_TIMES)
     *by = (Ratio){by->p * p, by->r * p, by->q * q};
+  else if (p < 0)
+    *by = (Ratio){-by->p * q, -by->r * q, by->q * -p};
   else
     *by = (Ratio){by->p * q, by->r * q, by->q * p};
   return small(by->p) && small(by->r) && small(by->q);

@@ -46,4 +46,26 @@ CASES = [
             w = Slice(x, u, v, zero) q2 = SequenceInsert(q, w) }>
         p0 = Constant<value_int = 0>() p2 = Constant<value_int = 2>() y = SequenceAt(s, p0) z = SequenceAt(s, p2)""",
          [[floats(7, 2), whole(v)] for v in ([1, 3, 7], [0, 0, 2], [7, 7, 7])], jumps=False),
+    # `for row in x.unbind(1)` as torch scripts it: pieces of 1 without their dim, of a known number or not, in order or in reverse.
+    *(Case(f"rows-{n}", f"float[2,{n},3] x, float[2,3] h", "float[steps,2,3] y", """
+         one = Constant<value_int = 1>() s = SplitToSequence<axis = 1, keepdims = 0>(x, one) m = SequenceLength(s)
+         l, y = Loop (m, t, h) <body = b (int64 i, bool c, float[2,3] p) => (bool k, float[2,3] p2, float[2,3] o) {
+             k = Identity(c) v = SequenceAt(s, i) g = Add(p, v) p2 = Tanh(g) o = Identity(p2) }>""".replace("one =", TRUE + "one =", 1),
+           [[floats(2, f or n, 3), floats(2, 3)] for f in found], {"n": "1..6"} if n == "n" else {}, jumps=n == "n")
+      for n, found in ((4, (0,)), ("n", (3, 1, 6)))),
+    Case("rows-backwards", "float[2,n,3] x, float[2,3] h", "float[steps,2,3] y", TRUE + """
+         shape = Shape<start = 1, end = 2>(x) n0 = Squeeze(shape) one = Constant<value_int = 1>() last = Sub(n0, one) before = Constant<value_int = -1>()
+         d = Sub(before, last) e = Cast<to = 1>(d) f = Constant<value_float = -1.0>() q = Div(e, f) u = Ceil(q) m = Cast<to = 7>(u)
+         l, y = Loop (m, t, h) <body = b (int64 i, bool c, float[2,3] p) => (bool k, float[2,3] p2, float[2,3] o) {
+             k = Identity(c) j = Sub(last, i) v = Gather<axis = 1>(x, j) g = Add(p, v) p2 = Tanh(g) o = Identity(p2) }>""",
+         [[floats(2, n, 3), floats(2, 3)] for n in (3, 1, 6)], {"n": "1..6"}),
+    # Lists that hold something before the loop that appends to them: tensors, or what another loop appended.
+    Case("list-begun", "float[2,3] x, float[n] v, int64 i", "float[rows,3] y, float[2,3] z, int64 l", TRUE + """
+         a = Neg(x) e = SequenceConstruct(x, a) steps = Size(v)
+         w, s = Loop (steps, t, x, e) <body = b (int64 i, bool c, float[2,3] p, seq(float[2,3]) q) => (bool k, float[2,3] p2, seq(float[2,3]) q2) {
+             k = Identity(c) p2 = Sin(p) q2 = SequenceInsert(q, p2) }>
+         u, r = Loop (steps, t, w, s) <body = d (int64 i2, bool c2, float[2,3] g, seq(float[2,3]) h) => (bool k2, float[2,3] g2, seq(float[2,3]) h2) {
+             k2 = Identity(c2) g2 = Cos(g) h2 = SequenceInsert(h, g2) }>
+         y = ConcatFromSequence<axis = 0>(r) z = SequenceAt(r, i) l = SequenceLength(r)""",
+         [[floats(2, 3), floats(n), whole(i)] for n, i in ((3, 0), (1, 3), (5, -4))], {"n": "1..5"}),
 ]

@@ -37,7 +37,7 @@ static void test_scaled(void **state) {
     assert_int_equal(v, sym_floordiv(&t, samples, 300));
   }
   assert_false(scaled(&t, size, 0, true, &v));
-  assert_false(scaled(&t, size, -1, false, &v));
+  assert_false(scaled(&t, size, -1, false, &v)); /* truncated, below 0 */
   assert_false(scaled(&t, sym_sub(&t, size, 2), 0.5, false, &v));
   sym_release(&t);
 }
@@ -46,7 +46,7 @@ static void test_scaled(void **state) {
 static void test_computed(void **state) {
   static const SymStep windows[] = {{SYM_PLUS, -7}, {SYM_PLUS, 2}, {SYM_OVER, 4}, {SYM_PLUS, 1}},
                        mixed[] = {{SYM_TIMES, 0.7F}, {SYM_PLUS, 0.25}, {SYM_OVER, 3}},
-                       back[] = {{SYM_OVER, -4}, {SYM_PLUS, 1}};
+                       back[] = {{SYM_OVER, -4}, {SYM_PLUS, 1}}, negative[] = {{SYM_OVER, -0.75}};
   SymTable t;
   t = (SymTable){0};
   SymInt size = sym_symbol(&t, SV("size"), 0, 300, false), v;
@@ -69,7 +69,17 @@ static void test_computed(void **state) {
   assert_true(sym_computed(&t, 3, windows, 4, DTYPE_F32, SYM_CEIL, &v));
   assert_int_equal(v, 1);
   assert_false(sym_computed(&t, size, windows, 4, DTYPE_F32, SYM_TRUNC, &v)); /* 0: -0.25 */
-  assert_false(sym_computed(&t, size, back, 2, DTYPE_F32, SYM_FLOOR, &v));
+  for (int up = 0; up < 2; up++)
+    for (uint32_t steps = 1; steps < 3; steps++) {
+      const SymStep *by = steps == 2 ? back : negative;
+      assert_true(sym_computed(&t, size, by, steps, DTYPE_F32, up ? SYM_CEIL : SYM_FLOOR, &v));
+      for (int64_t n = 0; n <= 300; n++) {
+        double exact = (double)n / by->by + (steps == 2);
+        int64_t got;
+        assert_true(sym_eval(&t, v, &n, &got));
+        assert_true((double)got == (up ? ceil(exact) : floor(exact)));
+      }
+    }
   SymInt less = sym_sub(&t, size, 5); /* what is known of the first steps */
   assert_true(sym_computed(&t, less, windows + 2, 2, DTYPE_F32, SYM_CEIL, &v));
   assert_int_equal(v, sym_ceildiv(&t, sym_sub(&t, size, 1), 4));

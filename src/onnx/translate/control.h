@@ -58,8 +58,9 @@ typedef struct RunLoop {
   uint32_t state_count;
   const LoopSlice *slices;
   uint32_t slice_count;
-  uint32_t scan_count; /* outputs that collect a row an iteration, along dim 0 */
-  uint32_t list_count; /* the last ones of them are lists that the model appends to */
+  uint32_t scan_count;  /* outputs that collect a row an iteration, along dim 0 */
+  uint32_t list_count;  /* the last ones of them are lists that the model appends to */
+  const Binding *given; /* of loop_lists: the states with the lists, by output of the node */
   const uint32_t
       *outputs;       /* by result, states then scans: the output of the node; NULL: the same */
   LoopCount *counted; /* what its condition tells, or NULL; corrected where it does not hold */
@@ -80,6 +81,8 @@ ValueId loop_scalar(Import *im, const Onnx__ValueInfoProto *input, ValueId scala
 size_t loop_reads(const Onnx__GraphProto *graph, StrView name);
 /* Makes scan outputs of the states that are lists to which each step appends (loop_list.c). */
 void loop_lists(Import *im, RunLoop *run);
+/* The tensors of a sequence one above the other; 0 where they differ in type or shape. */
+ValueId sequence_stack(Import *im, const Binding *sequence);
 /* The outputs of the node after loop_lists. */
 void loop_bind(Import *im, const RunLoop *run, const ValueId *results);
 

@@ -1,7 +1,7 @@
-/* Lists that a loop appends to, as scripted models of torch write them: a state that is an empty
- * sequence before the loop, and to which each step inserts one tensor at the end, is a scan output
- * of that tensor. What follows sees a sequence that is stacked, of a length that may be known only
- * while running. */
+/* Lists that a loop appends to, as scripted models of torch write them: a state that is a sequence
+ * before the loop, and to which each step inserts one tensor at the end, is a scan output of that
+ * tensor, behind what was in it before. What follows sees a sequence that is stacked, of a length
+ * that may be known only while running. */
 #include "onnx/translate/control.h"
 
 size_t loop_reads(const Onnx__GraphProto *graph, StrView name) {
@@ -37,8 +37,8 @@ static const Onnx__NodeProto *appending(const Onnx__GraphProto *body, uint32_t k
   return NULL;
 }
 
-static bool is_empty_list(const Binding *state) {
-  return state->kind == BIND_SEQUENCE && state->count == 0;
+static bool is_list(const Binding *state) {
+  return state->kind == BIND_SEQUENCE || state->kind == BIND_STACK;
 }
 
 static void without_node(Onnx__GraphProto *body, const Onnx__NodeProto *node) {
@@ -64,7 +64,7 @@ void loop_lists(Import *im, RunLoop *run) {
   memcpy(body->node, whole->node, whole->n_node * sizeof *body->node);
   body->output[0] = whole->output[0];
   for (uint32_t k = 0; k < run->state_count; k++) {
-    const Onnx__NodeProto *n = is_empty_list(&run->states[k]) ? appending(whole, k) : NULL;
+    const Onnx__NodeProto *n = is_list(&run->states[k]) ? appending(whole, k) : NULL;
     if (n) { /* from the end, in reverse */
       Onnx__ValueInfoProto *row = ARENA_ARRAY(arena, Onnx__ValueInfoProto, 1);
       row->name = n->input[1];
@@ -84,6 +84,7 @@ void loop_lists(Import *im, RunLoop *run) {
   }
   body->n_input = 2 + (size_t)kept;
   run->body = body;
+  run->given = run->states;
   run->states = states;
   run->state_count = kept;
   run->scan_count += lists;
@@ -91,11 +92,26 @@ void loop_lists(Import *im, RunLoop *run) {
   run->outputs = outputs;
 }
 
+/* The list with the rows that the loop appended to it. */
+static void bind_list(Import *im, uint32_t output, const Binding *before, ValueId rows) {
+  bool empty = before->kind == BIND_SEQUENCE && before->count == 0;
+  ValueId both[] = {empty ? rows : sequence_stack(im, before), rows};
+  for (uint32_t i = 1; i < ex_rank(im, rows) && !empty && import_ok(im); i++)
+    if (!both[0] || ex_rank(im, both[0]) != ex_rank(im, rows) ||
+        ex_dim(im, both[0], i) != ex_dim(im, rows, i))
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                  "the tensors in list %u before the loop and those that it appends differ in "
+                  "shape",
+                  output);
+  ValueId stack = empty ? rows : ex_cat(im, both, 2, 0);
+  out_binding(im, output, (Binding){.kind = BIND_STACK, .value = stack});
+}
+
 void loop_bind(Import *im, const RunLoop *run, const ValueId *results) {
   uint32_t count = run->state_count + run->scan_count;
   for (uint32_t i = 0; i < count && import_ok(im); i++)
     if (i + run->list_count >= count)
-      out_binding(im, run->outputs[i], (Binding){.kind = BIND_STACK, .value = results[i]});
+      bind_list(im, run->outputs[i], &run->given[run->outputs[i]], results[i]);
     else
       out(im, run->outputs[i], results[i]);
 }

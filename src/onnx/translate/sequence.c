@@ -81,8 +81,9 @@ void translate_sequence_erase(Import *im) {
   out_sequence(im, 0, items, s.count - 1);
 }
 
-/* The tensors one above the other; 0 when they differ in type or shape. */
-static ValueId stack_of(Import *im, const Binding *s) {
+ValueId sequence_stack(Import *im, const Binding *s) {
+  if (s->kind == BIND_STACK)
+    return s->value;
   ValueId *rows = ARENA_ARRAY(&im->scratch, ValueId, s->count + 1);
   for (uint32_t i = 0; i < s->count; i++) {
     if (!s->items[i] || !import_ok(im) || !value_same_type(im->g, s->items[i], s->items[0]) ||
@@ -104,11 +105,11 @@ static ValueId row_at(Import *im, ValueId stack, ValueId position) {
 
 void translate_sequence_at(Import *im) {
   Binding s = in_binding(im, 0);
-  ValueId position = in_required(im, 1), stack = s.kind == BIND_STACK ? s.value : 0;
+  ValueId position = in_required(im, 1), stack = 0;
   int64_t known;
   uint32_t at;
-  if (s.kind == BIND_SEQUENCE && !one_const(im, position, &known))
-    stack = stack_of(im, &s);
+  if (s.kind == BIND_STACK || (s.kind == BIND_SEQUENCE && !one_const(im, position, &known)))
+    stack = sequence_stack(im, &s);
   if (stack)
     out(im, 0, row_at(im, stack, position));
   else if (in_sequence(im, &s) && in_position(im, 1, s.count, false, &at))
@@ -162,11 +163,25 @@ static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32
   return sizes;
 }
 
+/* Pieces of one place each, by a single size or none. */
+static bool splits_singly(Import *im, ValueId split) {
+  int64_t size;
+  return !split || (ex_rank(im, split) == 0 && one_const(im, split, &size) && size == 1);
+}
+
 void translate_split_to_sequence(Import *im) {
   ValueId x = in_required(im, 0), split = in(im, 1);
   Dims s = shape_of(im, x);
-  bool keep = split || attr_flag(im, "keepdims", true);
+  /* ONNX ignores keepdims where there are sizes; ONNX Runtime heeds it of a single size of 1, with
+   * which torch writes x.unbind(). */
+  bool singly = splits_singly(im, split), keep = !singly || attr_flag(im, "keepdims", true);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank), count = 0;
+  if (import_ok(im) && singly && !sym_is_const(s.d[axis])) {
+    ValueId stack = ex_move_dim(im, x, axis, 0);
+    stack = keep ? ex_unsqueeze(im, stack, axis + 1) : stack;
+    out_binding(im, 0, (Binding){.kind = BIND_STACK, .value = stack});
+    return;
+  }
   const SymInt *sizes = piece_sizes(im, split, s.d[axis], &count);
   ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
   SymInt at = 0;
