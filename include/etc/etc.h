@@ -10,7 +10,10 @@
  * one thread at a time. Strings are copied and may be freed after the call. The library never ends
  * the process but for faults of its own. When memory runs out, a call returns ETC_NO_MEMORY, after
  * a message; all files and memory of the session are given back, no output is left half written,
- * and the session can only be freed. */
+ * and the session can only be freed.
+ *
+ * Work is shared with threads that are started once and wait until the process ends; after dlclose
+ * the library stays loaded for them. */
 #ifndef ETC_ETC_H
 #define ETC_ETC_H
 
