@@ -3,8 +3,12 @@
  * operands; one walk in order sees operands in their final form. All rules keep the result bit for
  * bit, but powers of 2, 3 and 0.5, which are rounded otherwise; and the root of -inf is NaN, where
  * pow(-inf, 0.5) is inf in C (torch.pow takes the root as well). */
+#include <math.h>
+
 #include "ir/match.h"
+#include "ops/quantized.h"
 #include "passes/pass.h"
+#include "support/number.h"
 
 static bool is_view(const Graph *g, NodeId n) {
   return n && op_has_trait(node_cget(g, n)->op, OP_VIEW);
@@ -359,6 +363,21 @@ static ValueId unexpand_rule(Builder *b, NodeId n) {
   return operand ? operand : changed;
 }
 
+/* A scale and a zero point that are computed of constants are numbers. */
+static ValueId quantize_rule(Builder *b, NodeId n) {
+  Quantization q = quantization_of(b->g, n);
+  double scale, zero;
+  if (!match_number(b->g, q.scales, &scale) || !match_number(b->g, q.zeros, &zero) ||
+      !(scale > 0 && scale < INFINITY))
+    return 0;
+  q.scale = (float)scale;
+  q.zero = int_clamped(zero, q.low, q.high);
+  q.scales = q.zeros = 0;
+  q.dynamic = false;
+  ValueId x = node_value(b->g, n, 0);
+  return is_quantize(b->g, n) ? build_quantize(b, x, &q) : build_dequantize(b, x, &q);
+}
+
 static const RewriteRule rules[] = {
     {OP_TO_COPY, cast_rule, NULL},
     {OP_EXPAND_COPY, same_as_operand, NULL},
@@ -377,6 +396,8 @@ static const RewriteRule rules[] = {
     {OP_CONSTANT_PAD_ND, pad_rule, NULL},
     {OP_WHERE_SELF, where_rule, NULL},
     {OP_INDEX_TENSOR, index_rule, NULL},
+    {OP_QUANTIZE_PER_TENSOR_TENSOR, quantize_rule, NULL},
+    {OP_DEQUANTIZE_PER_TENSOR_TENSOR, quantize_rule, NULL},
 };
 
 Status pass_canonicalize(PassContext *p, Graph *g) {

@@ -1,6 +1,7 @@
 /* Folding while building, see fold.h: the evaluation of nodes whose operands are constants. */
 #include "interp/fold_known.h"
 #include "interp/interp.h"
+#include "ir/match.h"
 
 void fold_init(Fold *f, uint64_t limit) {
   *f = (Fold){.limit = limit ? limit : FOLD_LIMIT_DEFAULT};
@@ -57,6 +58,20 @@ static bool is_run(const Graph *g, NodeId n, uint64_t *first) {
   return true;
 }
 
+/* A loop over the rows of a matrix multiplies this many elements in the time of another step. */
+enum { PRODUCT_LANES = 4 };
+
+/* Element steps of a costly op, of results of so many bytes; false: too many to be counted. */
+static bool costly_work(const Graph *g, NodeId n, uint64_t bytes, uint64_t largest,
+                        uint64_t *work) {
+  OpId op = node_cget(g, n)->op;
+  if (!match_matrix_product(op) && op != OP_ADDMM)
+    return mul_u64(bytes / 4 + 1, largest / 4 + 1, work);
+  ValueId a = node_value(g, n, op == OP_ADDMM);
+  return mul_u64(bytes / 4 + 1, (uint64_t)value_dim(g, a, value_rank(g, a) - 1) / PRODUCT_LANES + 1,
+                 work);
+}
+
 /* Whether the results may be computed, as far as this graph's folding goes; if so, it is counted.
  */
 static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t operand_bytes,
@@ -66,7 +81,7 @@ static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t o
   if (op_has_trait(op, OP_VIEW) || bytes + operand_bytes <= FOLD_ALWAYS_MAX)
     return true;
   if (op_has_trait(op, OP_COSTLY) &&
-      (!mul_u64(bytes / 4 + 1, largest / 4 + 1, &work) || work > FOLD_COSTLY_MAX))
+      (!costly_work(g, n, bytes, largest, &work) || work > FOLD_COSTLY_MAX))
     return false;
   if (bytes > FOLD_TOTAL_MAX + 2 * f->file - f->made ||
       work > FOLD_WORK_MAX + 4 * f->file - f->work)

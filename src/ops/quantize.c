@@ -415,8 +415,8 @@ NodeId dequantized_constant(const Graph *g, ValueId v) {
   if (!is_dequantize(g, n) || !value_is_const(g, node_value(g, n, 0)))
     return 0;
   Quantization q = quantization_of(g, n);
-  bool known =
-      (!q.scales || value_is_const(g, q.scales)) && (!q.zeros || value_is_const(g, q.zeros));
+  bool known = !q.dynamic && (!q.scales || value_is_const(g, q.scales)) &&
+               (!q.zeros || value_is_const(g, q.zeros));
   return known ? n : 0;
 }
 

@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time):
         yield from make()
 
 
@@ -561,3 +561,16 @@ def uint16_moves():
         name = "".join(f"-{d}" for d in sizes)
         yield f"uint16-moves{name}", model(chain, {"x": x}, numbers, {"yr": F32, "zr": F32}, dims=dims), {"x": x}, [None, None], None, *([sizes] if sizes else [])
         yield f"uint16-rows{name}", model(rows, {"i": ids}, table, {"y": F32}, dims=dims), {"i": ids}, [None], None, *([sizes] if sizes else [])
+
+
+def constants_at_run_time():
+    """A constant that is quantized at run time: a matrix for each head, and rows that a product with weights makes positions of."""
+    positions = normal(6, 8)
+    x = RNG.integers(1, 255, (2, 5, 8)).astype(F32) / 64 - 2  # codes: XNNPACK multiplies what was quantized there as floats
+    x.flat[:2] = -2, 255 / 64 - 2
+    at_run_time = "xq, xs, xz = DynamicQuantizeLinear(x)\n"
+    heads = at_run_time + "cq, cs, cz = DynamicQuantizeLinear(c)\nm = MatMulInteger(xq, cq, xz, cz)\nf = Cast(m) to=1\ns = Mul(xs, cs)\ny = Mul(f, s)\n"
+    yield "constant-heads", model(heads, {"x": x}, {"c": normal(2, 8, 6)}, {"y": F32}), {"x": x}, [None], None
+    rows = ("pq, ps, pz = DynamicQuantizeLinear(p)\nm = MatMulInteger(pq, wq, pz)\nf = Cast(m) to=1\ns = Mul(ps, ws)\nk = Mul(f, s)\n"
+            "t = Transpose(k) perm=1,0\ny = MatMul(x, t)\n")
+    yield "constant-rows", model(rows, {"x": x}, {"p": positions, "wq": codes(I8, 8, 8) // 2, "ws": F32(0.02)}, {"y": F32}), {"x": x}, [None], None
