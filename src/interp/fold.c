@@ -81,10 +81,10 @@ static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t o
   if (op_has_trait(op, OP_VIEW) || bytes + operand_bytes <= FOLD_ALWAYS_MAX)
     return true;
   if (op_has_trait(op, OP_COSTLY) &&
-      (!costly_work(g, n, bytes, largest, &work) || work > FOLD_COSTLY_MAX))
+      (!costly_work(g, n, bytes, largest, &work) || work > FOLD_COSTLY_MAX + f->file))
     return false;
   if (bytes > FOLD_TOTAL_MAX + 2 * f->file - f->made ||
-      work > FOLD_WORK_MAX + 4 * f->file - f->work)
+      work > FOLD_WORK_MAX + 8 * f->file - f->work)
     return false;
   f->made += bytes;
   f->work += work;

@@ -27,8 +27,8 @@ typedef struct Fold {
 /* What all folding of a graph may take, so that a small file cannot ask for much; models with large
  * files may fold more. Results that pass a limit stay computations. */
 #define FOLD_TOTAL_MAX ((uint64_t)32 << 20) /* bytes of results, and twice the file */
-#define FOLD_WORK_MAX ((uint64_t)1 << 30)   /* element steps, and four times the file */
-#define FOLD_COSTLY_MAX ((uint64_t)1 << 26) /* element steps of one costly op */
+#define FOLD_WORK_MAX ((uint64_t)1 << 27)   /* element steps, and eight times the file */
+#define FOLD_COSTLY_MAX ((uint64_t)1 << 26) /* element steps of one costly op, and the file */
 #define FOLD_ALWAYS_MAX                                                                            \
   ((uint64_t)1 << 10) /* operands and results of that many bytes: no limit                         \
                        */
