@@ -317,12 +317,14 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
   }
   for (size_t i = 0; i < count; i++) {
     const Onnx__NodeProto *node = nodes[i];
+    size_t place = onnx_node_place(im->model, node, i);
     im->node = node;
-    im->b.loc = graph_add_loc(im->g, (Loc){.name = import_name(im, node->name),
-                                           .op_type = import_name(im, node->op_type),
-                                           .scope = frame->path,
-                                           .origin = import_origin(im, node),
-                                           .index = (int32_t)(i > INT32_MAX ? INT32_MAX : i)});
+    im->b.loc =
+        graph_add_loc(im->g, (Loc){.name = import_name(im, node->name),
+                                   .op_type = import_name(im, node->op_type),
+                                   .scope = frame->path,
+                                   .origin = import_origin(im, node),
+                                   .index = (int32_t)(place > INT32_MAX ? INT32_MAX : place)});
     if (!top && ++im->state->inlined > IMPORT_INLINED_MAX) {
       import_fail(im, DIAG_FUNCTION_TOO_LARGE, "functions and subgraphs have more than %d nodes",
                   IMPORT_INLINED_MAX);
