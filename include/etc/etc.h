@@ -34,8 +34,10 @@ extern "C" {
 /* The numbers are the exit codes of the command, which ends with 1 for ETC_NO_MEMORY. */
 typedef enum EtcStatus {
   ETC_OK = 0,
-  ETC_FAILED = 1, /* the model cannot be read or lowered, or the output not be written */
-  ETC_USAGE = 2, /* an unknown option, a value that it cannot have or that the model does not fit */
+  /* The model cannot be read or lowered, or not with the options that are set; the output cannot be
+   * written. */
+  ETC_FAILED = 1,
+  ETC_USAGE = 2,     /* an unknown option, a value that it cannot have; a wrong call */
   ETC_NO_MEMORY = 3, /* every other call of the session returns it as well */
   ETC_INTERNAL = 70  /* a fault of etc */
 } EtcStatus;

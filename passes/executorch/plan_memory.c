@@ -46,6 +46,39 @@ static Status check_total(PassContext *p, const MemoryPlan *m) {
   return STATUS_OK;
 }
 
+/* --- limits of sizes --- */
+
+/* Of the format; said before the memory that such sizes need. */
+static Status check_dims(PassContext *p, const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  NodeId n = value_def(g, v);
+  for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++) {
+    int64_t most = sym_upper(&g->syms, t->dims[i]);
+    if (most <= INT32_MAX)
+      continue;
+    StrBuf name = {0};
+    if (value_name(g, v).size)
+      strbuf_append_within(&name, "value '", value_name(g, v), "'");
+    Diag *d = diag_begin(p->sink, DIAG_TOO_LARGE, n ? node_place(g, n) : context_place(g->ctx));
+    diag_message(d, "dimension %u of %s is up to %" PRId64 ", and the format has 32 bits for it", i,
+                 name.size ? strbuf_cstr(&name) : "a result", most);
+    strbuf_release(&name);
+    if (!sym_is_const(t->dims[i]))
+      diag_hint(d, "give dynamic dimensions lower upper bounds (--dim NAME=LO..HI)");
+    return diag_end(d);
+  }
+  return STATUS_OK;
+}
+
+static Status check_sizes(PassContext *p, const Graph *g) {
+  for (uint32_t i = 0; i < g->input_count; i++)
+    TRY(check_dims(p, g, g->inputs[i]));
+  for (FOR_NODES(g, n))
+    for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+      TRY(check_dims(p, g, node_result(g, n, i)));
+  return STATUS_OK;
+}
+
 /* --- the limit on memory --- */
 
 enum { LARGEST_NAMED = 3 };
@@ -348,6 +381,7 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
                                          .host_inputs = o->host_inputs,
                                          .host_outputs = o->host_outputs},
                        &m.live));
+  TRY(check_sizes(p, g));
   TRY(check_total(p, &m));
   find_problem(p, &m);
   TRY(o->bank_count ? place_in_banks(p, &m)

@@ -232,7 +232,8 @@ typedef struct Graph {
   uint32_t origin_count;
   const MemoryBank *banks; /* memory_id 1..bank_count; for the program that is written, or NULL */
   uint32_t bank_count;
-  uint64_t edits;    /* changes so far of nodes, their order, arguments and types */
+  uint32_t arena_alignment; /* that was asked for (--plan), for the program, too; 0: none was */
+  uint64_t edits;           /* changes so far of nodes, their order, arguments and types */
   uint64_t verified; /* edits when graph_verify() found no fault last; EDITS_UNVERIFIED: not yet */
   Trace *trace;      /* NULL: nobody asks */
   uint32_t traced;   /* of a snapshot: the events so far */

@@ -122,6 +122,22 @@ static void note_versions(Diag *d, const Unsupported *u) {
     diag_note(d, "it is supported from opset %d to %d", since, until);
 }
 
+/* A program for an operator that this model does not have may be meant for u. */
+static bool hint_lowered(const Import *im, Diag *d, const Unsupported *u) {
+  for (uint32_t i = 0; i < im->options->lowered_count; i++) {
+    const LoweredOp *lowered = &im->options->lowered[i];
+    const char *dot = lowered->domain.size ? "." : "";
+    if (*lowered->used || (!sv_eq(lowered->op, u->op) && im->state->unsupported_count > 1))
+      continue;
+    diag_note(d, "no node of this model has the operator '" SV_FMT "%s" SV_FMT "' of --lowered",
+              SV_ARG(lowered->domain), dot, SV_ARG(lowered->op));
+    diag_hint(d, "did you mean --lowered " SV_FMT "%s" SV_FMT "=%s?", SV_ARG(u->domain),
+              u->domain.size ? "." : "", SV_ARG(u->op), lowered->path);
+    return true;
+  }
+  return false;
+}
+
 /* Of ONNX Runtime's blocked layout, which its optimizer chooses for the CPU that it runs on: such a
  * file is for that CPU alone. */
 static void note_blocked_layout(Diag *d, const Unsupported *u) {
@@ -164,7 +180,8 @@ static void report_unsupported(Import *im) {
       note_versions(d, u);
     note_reason(d, u);
     note_blocked_layout(d, u);
-    hint_nearest(d, u);
+    if (!hint_lowered(im, d, u))
+      hint_nearest(d, u);
     (void)diag_end(d);
   }
 }
@@ -317,12 +334,14 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
   }
   for (size_t i = 0; i < count; i++) {
     const Onnx__NodeProto *node = nodes[i];
+    size_t place = onnx_node_place(im->model, node, i);
     im->node = node;
-    im->b.loc = graph_add_loc(im->g, (Loc){.name = import_name(im, node->name),
-                                           .op_type = import_name(im, node->op_type),
-                                           .scope = frame->path,
-                                           .origin = import_origin(im, node),
-                                           .index = (int32_t)(i > INT32_MAX ? INT32_MAX : i)});
+    im->b.loc =
+        graph_add_loc(im->g, (Loc){.name = import_name(im, node->name),
+                                   .op_type = import_name(im, node->op_type),
+                                   .scope = frame->path,
+                                   .origin = import_origin(im, node),
+                                   .index = (int32_t)(place > INT32_MAX ? INT32_MAX : place)});
     if (!top && ++im->state->inlined > IMPORT_INLINED_MAX) {
       import_fail(im, DIAG_FUNCTION_TOO_LARGE, "functions and subgraphs have more than %d nodes",
                   IMPORT_INLINED_MAX);

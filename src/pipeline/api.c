@@ -234,7 +234,7 @@ EtcStatus etc_session_add_method(EtcSession *s, const char *name, const char *pa
 
 static EtcStatus add_bytes(Session *s, void *user) {
   const Given *g = user;
-  if (!g->method || !g->name || (!g->data && g->size))
+  if (!g->method || !g->name || !g->data)
     return session_null(s, "a method or its model");
   return session_add_bytes(s, g->method, g->name, g->data, g->size);
 }

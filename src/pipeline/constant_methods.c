@@ -2,6 +2,7 @@
 #include "pipeline/constant_methods.h"
 
 #include <math.h>
+#include <strings.h>
 
 #include "interp/npy.h"
 #include "pipeline/settings.h"
@@ -88,23 +89,40 @@ static StrView bare_word(StrView text) {
 }
 
 static bool is_digits(StrView text) {
-  size_t at = text.size && (text.data[0] == '-' || text.data[0] == '+');
+  size_t at = text.size && text.data[0] == '-';
   for (size_t i = at; i < text.size; i++)
     if (!is_digit(text.data[i]))
       return false;
   return text.size > at;
 }
 
-/* What text_parse_double reads but no constant is: nan, inf, .nan of YAML. */
+/* Numbers that no constant is: nan, inf, .nan of YAML, 1e400. */
 static bool is_not_finite(StrView text) {
   static const char *const names[] = {"nan", "inf", "infinity"};
   while (text.size && (text.data[0] == '-' || text.data[0] == '+' || text.data[0] == '.'))
     text = (StrView){text.data + 1, text.size - 1};
   for (size_t i = 0; i < COUNT_OF(names); i++)
-    if (text.size == strlen(names[i]) && text_distance(text, sv_from(names[i]), 0) == 0)
+    if (text.size == strlen(names[i]) && strncasecmp(text.data, names[i], text.size) == 0)
       return true;
   double value;
-  return text_parse_double(text, &value) && !isfinite(value);
+  return text_is_number(text) && !(text_parse_double(text, &value) && isfinite(value));
+}
+
+static bool is_hexadecimal(StrView text) {
+  size_t at = 2;
+  if (text.size < 3 || text.data[0] != '0' || (text.data[1] != 'x' && text.data[1] != 'X'))
+    return false;
+  while (at < text.size && hex_digit(text.data[at]) >= 0)
+    at++;
+  return at == text.size;
+}
+
+/* Numbers and bools of other languages, which nobody means as text. */
+static bool is_foreign(StrView word) {
+  bool sign = word.size && (word.data[0] == '-' || word.data[0] == '+');
+  StrView rest = {word.data + sign, word.size - sign};
+  return text_among(word, "True|TRUE|False|FALSE") || is_hexadecimal(rest) ||
+         (sign && word.data[0] == '+' && text_is_number(rest));
 }
 
 /* TEXT where the word is nothing else. */
@@ -120,6 +138,11 @@ static ConstantItem read_word(StrView word) {
 }
 
 static EtcStatus check_word(Session *s, StrView name, StrView word) {
+  if (is_foreign(word))
+    return session_usage(s, "--constant",
+                         "write true, false or a decimal number; text goes in quotes",
+                         "constant method '" SV_FMT "': '" SV_FMT "' is not a value of etc",
+                         SV_ARG(name), SV_ARG(word));
   if (is_digits(word) && read_word(word).kind != CONSTANT_INT)
     return session_usage(s, "--constant", "in quotes it is text",
                          "constant method '" SV_FMT "': " SV_FMT " does not fit 64 bits",
@@ -252,7 +275,8 @@ static EtcStatus read_list(Items *l, StrView text) {
 }
 
 bool session_constant_is_text(StrView word) {
-  return !is_digits(word) && !is_not_finite(word) && read_word(word).kind == CONSTANT_TEXT;
+  return !is_digits(word) && !is_not_finite(word) && !is_foreign(word) &&
+         read_word(word).kind == CONSTANT_TEXT;
 }
 
 /* Bare text holds commas of its own: only numbers and bools make lists. */

@@ -8,7 +8,7 @@
  * between them. In quotes everything is text. Wrong usage is reported. */
 EtcStatus session_set_constant(Session *s, StrView value);
 /* Whether one value without quotes is text, and neither a number nor a bool, nor one of those that
- * are refused (nan, what does not fit 64 bits). */
+ * are refused (nan, what does not fit 64 bits, 0x10). */
 bool session_constant_is_text(StrView word);
 /* Adds a method with these outputs, which are kept as they are. */
 EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *items, uint32_t count);

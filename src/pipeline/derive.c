@@ -305,12 +305,18 @@ static EtcStatus add_constant(Session *s, const char *name, ConstantItem item) {
   return session_add_constant(s, sv_from(name), copy, 1);
 }
 
-static EtcStatus add_ids(Session *s, const struct Derive *d, const char *name, DeriveKey key) {
+static EtcStatus add_ids(Session *s, const struct Derive *d, int64_t vocabulary, const char *name,
+                         DeriveKey key) {
   ConstantItem *items;
   uint32_t count;
   EtcStatus status = derive_ids(s, d, key, &items, &count);
   if (status != ETC_OK || !count || session_find_constant(s, sv_from(name)))
     return status;
+  for (uint32_t i = 0; i < count; i++)
+    if (items[i].i >= vocabulary)
+      return session_usage(s, "--derive", "ids begin with 0; give those of the model's tokenizer",
+                           "id %" PRId64 " of %s is not in the vocabulary of %" PRId64 " tokens",
+                           items[i].i, name, vocabulary);
   return session_add_constant(s, sv_from(name), items, count);
 }
 
@@ -329,8 +335,8 @@ static EtcStatus add_constants(Session *s, const struct Derive *d, int64_t vocab
   };
   for (size_t i = 0; i < COUNT_OF(rows); i++)
     TRY(add_constant(s, rows[i].name, rows[i].item));
-  TRY(add_ids(s, d, "get_bos_id", KEY_BOS));
-  return add_ids(s, d, "get_eos_ids", KEY_EOS);
+  TRY(add_ids(s, d, vocabulary, "get_bos_id", KEY_BOS));
+  return add_ids(s, d, vocabulary, "get_eos_ids", KEY_EOS);
 }
 
 Status derive_run(Session *s) {

@@ -82,6 +82,7 @@ static Status check_methods(Session *s, Graph **graphs) {
     graphs[i] = s->program.methods[i].graph;
     graphs[i]->banks = s->program.methods[i].options->pass.banks;
     graphs[i]->bank_count = s->program.methods[i].options->pass.bank_count;
+    graphs[i]->arena_alignment = s->program.methods[i].options->pass.plan_alignment;
     session_enter(s, &s->program.methods[i]);
     Status one = graph_verify_kernels(graphs[i]);
     if (one == STATUS_OK && graphs[i]->arena_size_count == 0)

@@ -80,6 +80,9 @@ static Status refuse_object(const Loading *l, const char *why) {
     diag_hint(d, "use an etc that is linked with libc, such as that of the Debian package");
   else if (access(l->path, F_OK) != 0)
     diag_hint(d, "check the path");
+  else
+    diag_hint(d, "compile the plug-in as a shared object for this machine (-shared -fPIC); this "
+                 "file is none, or lacks libraries that it needs");
   return diag_end(d);
 }
 

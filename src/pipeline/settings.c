@@ -367,14 +367,15 @@ bool session_recipe_joins(StrView name) {
 static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off) {
   int key = find_key(name);
   KeyKind kind = key < 0 ? KEY_VALUE : options[key].kind;
-  bool on = sv_eq(*value, SV("true")) || sv_eq(*value, SV("yes"));
+  bool on = sv_eq(*value, SV("true"));
   *off = false;
   if (kind != KEY_FLAG && kind != KEY_CHOICE)
     return ETC_OK;
-  *off = sv_eq(*value, SV("false")) || sv_eq(*value, SV("no"));
+  *off = sv_eq(*value, SV("false"));
   if (kind == KEY_FLAG && !on && !*off)
-    return session_usage(s, "", "write true or false", SV_FMT " does not take '" SV_FMT "'",
-                         SV_ARG(name), SV_ARG(*value));
+    return session_usage(s, arena_printf(&s->arena, "--" SV_FMT, SV_ARG(name)),
+                         "write true or false", SV_FMT " does not take '" SV_FMT "'", SV_ARG(name),
+                         SV_ARG(*value));
   if (on)
     *value = SV("");
   return ETC_OK;

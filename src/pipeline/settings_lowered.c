@@ -41,8 +41,10 @@ static Status method_of(Session *s, const LoweredFile *file, const Graph **out) 
   *out = count == 1 ? found : forward;
   if (*out)
     return STATUS_OK;
-  return diag_report(&s->sink, DIAG_LOWERED_MISMATCH, diag_file(file->path),
-                     "the program has %u methods, and none is called 'forward'", count);
+  Diag *d = diag_begin(&s->sink, DIAG_LOWERED_MISMATCH, diag_file(file->path));
+  diag_message(d, "the program has %u methods, and none is called 'forward'", count);
+  diag_hint(d, "lower the method alone: the only method of a program may have any name");
+  return diag_end(d);
 }
 
 Status session_open_lowered(Session *s) {
@@ -59,14 +61,41 @@ Status session_open_lowered(Session *s) {
   return STATUS_OK;
 }
 
+/* "com.acme.Encoder" */
+static const char *whole_name(Session *s, StrView domain, StrView op) {
+  bool known = domain.size && !sv_eq_str(domain, "ai.onnx");
+  return known ? arena_printf(&s->arena, SV_FMT "." SV_FMT, SV_ARG(domain), SV_ARG(op))
+               : arena_strdup(&s->arena, op);
+}
+
+/* Of the main graphs. */
+static void hint_operators(Session *s, Diag *d, const char *name) {
+  const char **names = NULL;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < s->program.source_count; i++) {
+    const Source *source = s->program.sources[i];
+    if (source->kind != SOURCE_ONNX || !source->open)
+      continue;
+    const Onnx__GraphProto *graph = source->onnx.proto->graph;
+    for (size_t k = 0; k < graph->n_node; k++)
+      ARENA_PUSH(
+          &s->arena, names, count,
+          whole_name(s, onnx_text(graph->node[k]->domain), onnx_text(graph->node[k]->op_type)));
+  }
+  diag_hint_names(d, sv_from(name), names, count);
+}
+
 Status session_check_lowered(Session *s) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < s->lowered_count; i++) {
     const LoweredFile *file = &s->lowered[i];
-    if (!file->used)
-      status = diag_report(&s->sink, DIAG_LOWERED_UNUSED, diag_file(file->path),
-                           "no node has the operator '" SV_FMT "%s" SV_FMT "'",
-                           SV_ARG(file->domain), file->domain.size ? "." : "", SV_ARG(file->op));
+    if (file->used)
+      continue;
+    const char *name = whole_name(s, file->domain, file->op);
+    Diag *d = diag_begin(&s->sink, DIAG_LOWERED_UNUSED, diag_file(file->path));
+    diag_message(d, "no node has the operator '%s'", name);
+    hint_operators(s, d, name);
+    status = diag_end(d);
   }
   return status;
 }

@@ -130,6 +130,25 @@ static void hint_name(Session *s, Diag *d, StrView name, bool inputs) {
   diag_hint_names(d, name, names, count);
 }
 
+/* Whether a method has a state of that name, which --state or --derive made of an input before. */
+static bool is_state(const Session *s, StrView name) {
+  bool is = false;
+  for (uint32_t m = 0; m < s->program.method_count; m++) {
+    const Graph *g = s->program.methods[m].graph;
+    StrView stars;
+    for (uint32_t i = 0; i < g->state_count; i++)
+      is = is || text_match(name, value_name(g, g->states[i].value), &stars);
+  }
+  return is;
+}
+
+static Status report_twice(Session *s, DiagPlace place, StrView name) {
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, place);
+  diag_message(d, "input '" SV_FMT "' is a state already", SV_ARG(name));
+  diag_hint(d, "name each input in one --state; --derive makes states of the caches itself");
+  return diag_end(d);
+}
+
 /* A flag that fits no method. input: an input of that name exists. */
 static Status report_unknown(Session *s, StrView text, Pair pair) {
   DiagPlace place = DIAG_NOWHERE;
@@ -140,6 +159,8 @@ static Status report_unknown(Session *s, StrView text, Pair pair) {
     const char *colon = memchr(text.data, ':', text.size);
     name = (StrView){text.data, (size_t)(colon - text.data)};
   }
+  if (!output && is_state(s, name))
+    return report_twice(s, place, name);
   Diag *d = diag_begin(&s->sink, DIAG_STATE_UNKNOWN, place);
   const char *what = output ? "output" : "input";
   if (s->program.method_count == 1)

@@ -210,20 +210,29 @@ static void end_bytes(Ender *e, ValueId v) {
     end_constant(e, other);
 }
 
+/* The state that stands for an input (--state), which has its name; other values themselves. */
+static ValueId state_for(const Graph *g, ValueId v) {
+  const Value *input = value_cget(g, v);
+  for (uint32_t i = 0; input->kind == VALUE_UNUSED && input->name && i < g->state_count; i++)
+    if (value_cget(g, g->states[i].value)->name == input->name)
+      return g->states[i].value;
+  return v;
+}
+
 static void end_value(Ender *e, const Carrier *c) {
   Why *w = e->w;
   StrBuf type = {0};
-  switch (value_cget(w->g, c->id)->kind) {
+  ValueId v = state_for(w->g, c->id);
+  switch (value_cget(w->g, v)->kind) {
   case VALUE_CONST:
-    end_bytes(e, c->id);
+    end_bytes(e, v);
     return;
   case VALUE_INPUT:
   case VALUE_STATE:
-    type_print(w->g, value_type(w->g, c->id), &type);
-    add_end(w,
-            (WhyEnd){.kind = value_cget(w->g, c->id)->kind == VALUE_INPUT ? WHY_INPUT : WHY_STATE,
-                     .value = c->id,
-                     .what = strbuf_keep(&type, &w->arena).data});
+    type_print(w->g, value_type(w->g, v), &type);
+    add_end(w, (WhyEnd){.kind = value_cget(w->g, v)->kind == VALUE_INPUT ? WHY_INPUT : WHY_STATE,
+                        .value = v,
+                        .what = strbuf_keep(&type, &w->arena).data});
     return;
   default:
     return;

@@ -30,7 +30,7 @@ static const struct {
     [WHY_VIEW] = {"view", "a view (no instruction)", "views (no instruction)"},
     [WHY_CONSTANT] = {"constant", "a constant", "constants"},
     [WHY_INPUT] = {"input", "an input of the program", "inputs of the program"},
-    [WHY_STATE] = {"state", "a state", "states"},
+    [WHY_STATE] = {"state", "a state of the program", "states of the program"},
 };
 
 static uint32_t count_ends(const Why *w, WhyEndKind kind) {

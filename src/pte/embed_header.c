@@ -69,9 +69,9 @@ static SharedArena *shared_arenas(const PteProgram *p, Arena *arena, uint32_t *c
   return shared;
 }
 
-/* What an arena must begin at a multiple of: the largest power of two from 16 to 128 that the
- * offsets in it are multiples of; tensors at 0 say nothing. */
-static uint64_t arena_alignment(const PteProgram *p) {
+/* What tensors begin at multiples of as far as their offsets tell: the largest power of two from 16
+ * to 128; those at 0 say nothing. */
+static uint64_t offset_alignment(const PteProgram *p) {
   uint64_t alignment = PTE_SEGMENT_ALIGNMENT;
   bool any = false;
   for (uint32_t i = 0; i < p->method_count; i++)
@@ -84,6 +84,14 @@ static uint64_t arena_alignment(const PteProgram *p) {
         alignment /= 2;
     }
   return any && alignment > PTE_TENSOR_ALIGNMENT ? alignment : PTE_TENSOR_ALIGNMENT;
+}
+
+/* What an arena must begin at a multiple of: what the file says, or else what its offsets do. */
+static uint64_t arena_alignment(const PteProgram *p) {
+  uint64_t asked = 0;
+  for (uint32_t i = 0; i < p->method_count; i++)
+    asked = p->methods[i].arena_alignment > asked ? p->methods[i].arena_alignment : asked;
+  return asked >= PTE_TENSOR_ALIGNMENT ? asked : offset_alignment(p);
 }
 
 /* method: with "_" behind it, or "". */

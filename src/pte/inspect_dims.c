@@ -255,20 +255,21 @@ static void prepare_constraints(DimReader *r) {
 
 /* --- ranges --- */
 
-/* Of one value of the graph; its dims as the instructions leave them. Sizes of 0 are seldom meant
- * where the file does not say where a range begins. */
+/* Of one value of the graph; its dims as the instructions leave them. Inputs of size 0 are seldom
+ * meant where the file does not say where a range begins; results may well be empty. */
 static PteRange *ranges_of(const DimReader *r, const Solution *s, ValueId v) {
   const Type *t = value_type(r->g, v);
   PteRange *ranges = ARENA_ARRAY(r->arena, PteRange, (size_t)t->rank + 1);
   for (uint32_t i = 0; i < t->rank; i++) {
     SymInt dim = t->dims[i];
     ranges[i] = (PteRange){sym_lower(&r->g->syms, dim), sym_upper(&r->g->syms, dim)};
-    if (!sym_is_const(dim) && sym_expr(&r->g->syms, dim)->kind == SYM_SYMBOL) {
-      const SymSizes *z = &s->sizes[sym_expr(&r->g->syms, dim)->index];
-      ranges[i] = (PteRange){z->lo, z->hi};
-    }
-    if (ranges[i].lo < 1 && ranges[i].hi >= 1)
-      ranges[i].lo = 1;
+    if (sym_is_const(dim))
+      continue;
+    const SymExpr *e = sym_expr(&r->g->syms, dim);
+    if (e->kind == SYM_SYMBOL)
+      ranges[i] = (PteRange){s->sizes[e->index].lo, s->sizes[e->index].hi};
+    bool guessed = e->kind == SYM_SYMBOL && r->dims[e->index].input && !r->m->ranges;
+    ranges[i].lo = max_i64(ranges[i].lo, guessed && ranges[i].hi >= 1);
   }
   return ranges;
 }
@@ -294,7 +295,6 @@ static void method_dims(DimReader *r, MethodDims *out) {
     out->fault = "its sizes are too many, or too long expressions";
     return;
   }
-  find_ranges(r, out);
   r->copy = ARENA_ARRAY(&r->scratch, PteSpan, r->spans.count);
   r->ignored = ARENA_ARRAY(&r->scratch, bool, r->g->constraint_count);
   r->differences = ARENA_ARRAY(&r->scratch, SymInt, r->g->constraint_count);
@@ -304,6 +304,7 @@ static void method_dims(DimReader *r, MethodDims *out) {
   r->moves = ARENA_ARRAY(&r->scratch, uint32_t, symbols);
   r->dims = ARENA_ARRAY(&r->scratch, InputDim, symbols);
   find_dims(r);
+  find_ranges(r, out);
   prepare_constraints(r);
   out->curves = ARENA_ARRAY(r->arena, DimCurve, MAX_CURVES);
   for (uint32_t i = 0; i < symbols; i++) {
@@ -350,8 +351,10 @@ static void read_dims(const PteProgram *p, Arena *arena, MethodDims *out) {
 const MethodDims *program_dims(const PteProgram *p, Arena *arena) {
   MethodDims *out = ARENA_ARRAY(arena, MethodDims, p->method_count);
   bool any = false;
-  for (uint32_t i = 0; i < p->method_count; i++)
+  for (uint32_t i = 0; i < p->method_count; i++) {
     any |= out[i].dynamic = method_is_dynamic(&p->methods[i]);
+    out[i].inputs = p->methods[i].ranges; /* also where no more can be read */
+  }
   if (any)
     read_dims(p, arena, out);
   return out;

@@ -14,7 +14,8 @@ bool inspect_is_state(const PteValue *v);
 void inspect_append_bytes(StrBuf *out, uint64_t bytes);
 /* At most the first bytes of a name that many rows repeat: a file may share a long one. */
 StrView inspect_clip(StrView name);
-/* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known. */
+/* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known, and
+ * may be empty. */
 void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges);
 /* What an arena has beyond the lower bound. One smaller than what is in use at once is a fault of
  * the plan; the gap is 0 then, and verify tells. */

@@ -31,7 +31,7 @@ void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges
   const PteTensor *t = v->tensor;
   strbuf_append_char(out, '[');
   for (uint32_t i = 0; i < t->rank; i++) {
-    PteRange r = ranges ? ranges[i] : (PteRange){t->sizes[i] > 1 ? 1 : t->sizes[i], t->sizes[i]};
+    PteRange r = ranges ? ranges[i] : (PteRange){t->sizes[i] > 1 ? 0 : t->sizes[i], t->sizes[i]};
     bool fixed = t->dynamism == PTE_STATIC || r.lo == r.hi;
     strbuf_append(out, i ? SV(", ") : SV(""));
     if (!fixed)

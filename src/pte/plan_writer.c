@@ -193,8 +193,8 @@ static void write_states(PlanWriter *p) {
   }
 }
 
-/* What the format has no fields for: the ranges of dims (ranges.h), the names of banks (banks.h).
- */
+/* What the format has no fields for: the ranges of dims (ranges.h), banks and alignment
+ * (banks.h). */
 static FbRef write_container(PlanWriter *p) {
   StrBuf ranges = {0}, banks = {0};
   ranges_print(p->g, &ranges);

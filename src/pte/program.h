@@ -88,6 +88,7 @@ typedef struct PteMethod {
   uint64_t *arena_sizes; /* by memory_id; [0] unused */
   MemoryBank *banks;     /* of memory_id 1..bank_count, as far as the file names them (banks.h) */
   uint32_t bank_count;
+  uint32_t arena_alignment; /* that the file asks for (banks.h); 0: it says nothing of it */
   uint32_t value_count, input_count, output_count, operator_count, delegate_count,
       instruction_count;
   uint32_t arena_count; /* entries of arena_sizes */

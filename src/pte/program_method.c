@@ -225,7 +225,8 @@ void decode_method(Decoder *d, FbTable plan, PteMethod *m) {
   m->outputs = decode_ends(d, fb_vector(plan, PLAN_OUTPUTS, 4), m, "outputs", &m->output_count);
   if (d->status == STATUS_OK && !d->reader.fault) {
     m->ranges = ranges_parse(inputs, m, &d->p->arena);
-    m->banks = banks_parse(outputs, m->arena_count - 1, &d->p->arena, &m->bank_count);
+    m->banks =
+        banks_parse(outputs, m->arena_count - 1, &d->p->arena, &m->bank_count, &m->arena_alignment);
   }
   decode_chain(d, fb_tables(plan, PLAN_CHAINS), m);
 }

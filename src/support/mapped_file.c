@@ -348,13 +348,20 @@ static Status check_external(DiagSink *sink, Arena *arena, DiagPlace place, cons
   return STATUS_OK;
 }
 
+static Status report_path(DiagSink *sink, DiagPlace place, StrView path, const char *fault) {
+  Diag *d = diag_begin(sink, DIAG_EXTERNAL_PATH, place);
+  diag_message(d, "the path of external data '" SV_FMT "' %s", SV_ARG(path), fault);
+  if (sv_has_suffix(place.file, SV(".etir")))
+    diag_hint(d, "run 'etc print' in the folder of that file, and keep the text there");
+  return diag_end(d);
+}
+
 Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const char *base_path,
                         StrView relative, bool links, DiagPlace place) {
   *file = (MappedFile){.fd = -1};
   const char *fault = path_fault(relative);
   if (fault)
-    return diag_report(sink, DIAG_EXTERNAL_PATH, place, "the path of external data '" SV_FMT "' %s",
-                       SV_ARG(relative), fault);
+    return report_path(sink, place, relative, fault);
   char *name = arena_strdup(arena, relative), *walk = arena_strdup(arena, relative);
   char *folder = folder_of(arena, base_path);
   file->path = arena_printf(arena, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);

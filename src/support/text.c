@@ -100,7 +100,7 @@ static size_t skip_digits(StrView text, size_t at) {
 }
 
 /* -?(inf|nan|(D+.?D*|.D+)([eE][+-]?D+)?) */
-static bool is_number(StrView text) {
+bool text_is_number(StrView text) {
   size_t at = text.size > 0 && text.data[0] == '-';
   StrView rest = {text.data + at, text.size - at};
   if (sv_eq(rest, SV("inf")) || sv_eq(rest, SV("nan")))
@@ -128,7 +128,7 @@ static bool is_number(StrView text) {
 
 bool text_parse_double(StrView text, double *out) {
   char buffer[NUMBER_MAX];
-  if (text.size >= sizeof buffer || !is_number(text))
+  if (text.size >= sizeof buffer || !text_is_number(text))
     return false;
   memcpy(buffer, text.data, text.size);
   buffer[text.size] = '\0';

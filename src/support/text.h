@@ -26,6 +26,8 @@ const char *text_nearest(StrView word, const char *const *candidates, size_t cou
 bool text_parse_i64(StrView text, int64_t *out);
 bool text_parse_u64(StrView text, uint64_t *out);
 bool text_parse_double(StrView text, double *out);
+/* Whether it is written as text_parse_double takes it, however large the number is. */
+bool text_is_number(StrView text);
 /* The value of a hexadecimal digit; -1 for anything else. */
 int hex_digit(char c);
 /* A size in memory above 0: bytes, or a number, which may have a fraction, with K, M or G (KiB,

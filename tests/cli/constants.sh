@@ -1,7 +1,7 @@
 # Constant methods: what lower, inspect, verify, run and print make of them, and what is refused.
 m="$data/accumulate.onnx --state h:hn"
 t lower $m --constant get_vocab_size=32000 --constant get_eos_ids=1,2 --constant rate=0.5 --constant use_kv_cache=true \
-  --constant 'name=one, two' --constant 'digits="32"' --constant "words='a', 'b'" --constant table=$data/x23.npy -o a.pte
+  --constant 'name=one, two' --constant 'digits="32"' --constant "words='a', 'b'" --constant table=$data/x23.npy --constant word=0xyz -o a.pte
 t verify a.pte
 t inspect a.pte
 "$ETC" inspect a.pte --json | grep -A4 '"constants": \['
@@ -15,7 +15,8 @@ t run a.pte --method get_eos_ids -i x=$data/x23.npy
 t run a.pte --method get_eos
 t print $m --constant a=1 --no-locations
 echo no array >broken.npy
-for value in =1 a= a=1,true a=1,,2 a=1,x 'a="x' "a='x' 'y'" a=nan a=-inf a=99999999999999999999 a=missing.npy a=$data/make.py a=broken.npy; do
+for value in =1 a= a=1,true a=1,,2 a=1,x 'a="x' "a='x' 'y'" a=nan a=-inf a=99999999999999999999 a=1e400 a=1,-1e400 a=NaN a=+5 a=+1.5 a=0x10 a=1,-0XfF a=True \
+  a=missing.npy a=$data/make.py a=broken.npy; do
   t lower $m --constant "$value" -o no.pte
 done
 t lower $m --constant a=1 --constant a=2 -o no.pte

@@ -38,6 +38,8 @@ for more in past='none.*' present='none.*' past='past_key_values.*.key' tokens=i
   t lower $m --derive "llm:context=8,$more" -o no.pte
 done
 t lower $m --derive llm:context=8,present='present.0.key' -o no.pte
+t lower $m --derive llm:context=8 --state 'past_key_values.*:present.*' -o no.pte
+t lower $m --derive llm:context=8,eos=2+99999 -o no.pte
 t lower $data/grow.onnx --dim p=0..4 --derive llm:context=8 -o no.pte
 # A cache that grows where the host may pass a buffer
 g=$data/group_query.onnx

@@ -25,6 +25,9 @@ t lower $data/dims.onnx $dims --bound product -o dims.pte
 # Sizes of outputs that follow from those of inputs.
 t lower $data/dims.onnx --dim batch=4 --dim n=4 --dim m=8 --dim p=2 --dim m2=7 -o dims.pte
 t lower $data/dims.onnx --dim batch=1..8 --dim n=1..12 --dim m=2..10 --dim p=9..12 -o dims.pte
+# More than 32 bits: said before the memory that it would need.
+t lower $data/grow.onnx --dim p=0..2147483648 -o no.pte
+t lower $data/grow.onnx --dim p=0..2147483647 -o no.pte
 # Stated equalities.
 t lower $data/dims.onnx --dim batch=2..4 --dim n=batch --dim m=4..8 -v -o same.pte
 t run same.pte -i 0=$data/x24.npy -i 1=$data/x24.npy -i 2=$data/x44.npy

@@ -15,6 +15,10 @@ sed -n 's/.*\(made\|incbin\)/\1/p; s/^extern//p' odd.S odd.h
 "$ETC" lower --method Encode-1=$data/relu.onnx --method decode=$data/add.onnx --dim batch=1..8 --memory sram=16,dram=1K --constant n=-3 --constant s=2.5 --constant yes=true --constant labels='"a?b", "*/"' -q -o two.pte
 t embed two.pte -o two.c -q
 grep -e ARENA -e NAME -e METHODS -e dynamic -e INPUTS -e VALUE two.h
+# The alignment that the plan was asked for, also where one tensor at offset 0 is all there is.
+"$ETC" lower $data/relu.onnx --dim batch=2 --plan greedy:inputs=no,align=1024 -q -o far.pte
+"$ETC" embed far.pte -q -o far.c
+grep ALIGNMENT far.h
 "$ETC" lower $data/mixed.onnx --dim batch=1 --external-weights mixed.ptd -o mixed.pte -q
 t embed mixed.ptd -o weights.c
 cat weights.h

@@ -23,6 +23,23 @@ t inspect model
 t diff model $data/relu.onnx
 t diff program add.pte
 t inspect text
+# Files of other formats, of which some read as models with unknown fields alone.
+printf '\211HDF\r\n\032\nxxxx' >keras.h5
+printf '\011\0\0\0\0\0\0\0{"w": {}}' >w.safetensors
+"$ETC" lower $data/mixed.onnx --dim batch=1 --external-weights w.ptd -o w.pte -q
+t inspect keras.h5 w.safetensors
+t lower w.ptd -o no.pte
+# Results may be empty.
+cat >found.etir <<END
+graph @forward level(aten) {
+  sym s0 "u0" in [0, 6] unbacked
+  %0: f32[6] = input "x"
+  %1: i64[s0, 1] = aten::nonzero(%0)
+  output %1 "y"
+}
+END
+"$ETC" lower found.etir -o found.pte -q
+"$ETC" inspect found.pte | grep put
 # Several files as JSON are one document.
 for files in "add.pte model" "missing.pte add.pte" "add.pte missing.pte" "missing.pte missing.pte"; do
   "$ETC" inspect $files --json 2>/dev/null | grep '^[^ ]\|"file"\|"model"'

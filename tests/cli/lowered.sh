@@ -11,6 +11,8 @@ t lower $data/relu.onnx --dim batch=2 --lowered Relu=sizes.pte -o bad.pte
 t lower $data/add.onnx --lowered Add=relu.pte -o bad.pte
 t lower $data/add.onnx --lowered Add=state.pte -o bad.pte
 t lower $data/relu.onnx --dim batch=2 --lowered Sigmoid=relu.pte -o bad.pte
+t lower $data/relu.onnx --dim batch=2 --lowered Relo=relu.pte -o bad.pte
+t lower $data/unknown.onnx --lowered Magic=relu.pte -o bad.pte
 t lower $data/relu.onnx --dim batch=2 --lowered Relu=relu.pte --lowered ai.onnx.Relu=relu.pte -o bad.pte
 t lower $data/relu.onnx --dim batch=2 --lowered Relu -o bad.pte
 t lower $data/relu.onnx --dim batch=2 --lowered Relu=$data/relu.onnx -o bad.pte

@@ -98,6 +98,8 @@ unset FAULT
 t lower chain.etir $faulty $faulty -o no.pte
 t lower chain.etir --plugin $plugins/empty.so -o no.pte
 t lower chain.etir --plugin missing.so -o no.pte
+echo text >text.so
+t lower chain.etir --plugin ./text.so -o no.pte
 
 echo "## faults of what it does"
 for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key specs "spec without bytes" code \

@@ -14,6 +14,13 @@ t run relu.pte -i 0=$data/x24.npy
 t print relu.pte --stage edge
 t lower $data/relu.onnx --dim batch=2 -o relu.pte --artifacts steps
 ls steps
+cat >away.etir <<'END'
+graph @f level(aten) {
+  %0: f32[256] = const file("../w.pte", 0, 1024, xxh3:0123456789abcdef)
+  output %0 "y"
+}
+END
+t lower away.etir -o no.pte
 echo "nonsense" >bad.etir
 t opt bad.etir --pass eliminate_dead
 t lower $data/relu.onnx --dim batch=2 -o relu.pte --print-after eliminate_views --print-before eliminate_views

@@ -61,6 +61,7 @@ bad 'pass: {canonicalize: edgy}\n'
 bad 'pass: {canonicalise: edge}\n'
 bad 'backend: {xnnpack: {whole: maybe}}\n'
 bad 'backend: {xnnpack: {hole: true}}\n'
+bad 'quiet: yes\n'
 bad 'quantize: int8\ncalibrate: missing.npz\nbundle: none.npz\n'
 bad 'model: add.onnx\nquantize: int8\nranges: missing.json\n'
 ls
@@ -81,7 +82,7 @@ cache: kept
 fsync: true
 verbose: false
 report: [a.json, b.html]
-werror: yes
+werror: true
 constant-methods: {get_version: 3}
 plan: greedy
 methods:

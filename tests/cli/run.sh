@@ -40,6 +40,8 @@ t run $data/add.onnx --random --seed 7
 t run $data/relu.onnx --random --dim batch=2..3
 t run $data/relu.onnx --random
 t run $data/add.onnx --random --seed x
+t run $data/add.onnx --seed x -i x=missing.npy
+t run $data/add.onnx --seed 3 -i x=missing.npy
 t run $data/add.onnx --random --repeat 0
 "$ETC" run $data/accumulate.onnx --state h:hn -i x=$data/ones23.npy -i x=$data/x23.npy --repeat 3 | sed 's/ [0-9.]* ms/ T ms/g'
 t run $data/dims.onnx --dim batch=1..4 --dim n=2..4 --dim m=8..40 --random -Werror

@@ -11,6 +11,7 @@ t lower $m --state h
 t lower $m --state :hn
 t lower $m --state g:hn -o no.pte
 t lower $m --state h:hm -o no.pte
+t lower $m --state h:hn --state h:y -o no.pte
 t lower $m --state h:hn --state x:hn -o no.pte
 t lower $m --state h:hn=missing.npy -o no.pte
 t lower $m --state h:hn=$data/x24.npy -o no.pte

@@ -23,6 +23,8 @@ t why $data/why.onnx
 t why conv
 t why $data/why.onnx conv more
 t why $data/relu.onnx the_relu
+t why $data/accumulate.onnx h --state h:hn
+t why $data/accumulate.onnx h --state h:hn --json
 # Every operator, and several methods; a textual graph; nothing is written
 t why $data/relu.onnx --dim batch=2 --all
 t why --method a=$data/relu.onnx --method b=$data/add.onnx --dim batch=2 the_add

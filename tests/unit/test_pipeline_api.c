@@ -229,7 +229,7 @@ static void test_cache(void **state) {
   nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* NULL where it is not allowed, and text that is not UTF-8. */
+/* NULL where it is not allowed, text that is not UTF-8, and no value of an option. */
 static void test_null(void **state) {
   StrBuf messages;
   EtcSession *s = new_session(&messages);
@@ -243,6 +243,7 @@ static void test_null(void **state) {
   assert_int_equal(etc_session_add_method(s, "f", NULL), ETC_USAGE);
   assert_int_equal(etc_session_add_method(s, NULL, model), ETC_USAGE);
   assert_int_equal(etc_session_add_model(s, "f", "m", NULL, 10), ETC_USAGE);
+  assert_int_equal(etc_session_add_model(s, "f", "m", NULL, 0), ETC_USAGE);
   assert_int_equal(etc_session_add_model(s, "f", NULL, "", 0), ETC_USAGE);
   assert_int_equal(etc_session_add_constant_ints(s, "a", NULL, 2), ETC_USAGE);
   assert_int_equal(etc_session_add_constant_ints(s, NULL, (int64_t[]){1}, 1), ETC_USAGE);
@@ -250,6 +251,8 @@ static void test_null(void **state) {
   assert_contains(strbuf_cstr(&messages), "a caller gives NULL for the name or a value");
   assert_int_equal(etc_session_add_constant_strings(s, "a", bytes, 1), ETC_USAGE);
   assert_contains(strbuf_cstr(&messages), "constant method 'a' is not UTF-8");
+  assert_int_equal(etc_session_set(s, "verbose", "maybe"), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "at option --verbose");
   assert_int_equal(etc_lower_to(s, NULL, NULL), ETC_USAGE);
   assert_contains(strbuf_cstr(&messages), "the function that gets the program");
   free_session(s, &messages);

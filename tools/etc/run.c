@@ -123,10 +123,14 @@ static EtcStatus read_number(const CommandLine *line, OptionId id, uint64_t fall
                        "--%s does not take '%s'", option, text);
 }
 
+static EtcStatus read_seed(const CommandLine *line, uint64_t *seed) {
+  return read_number(line, OPT_SEED, 0, 0, UINT32_MAX, seed);
+}
+
 /* What --random makes for the inputs that are not given. */
 static EtcStatus fill_inputs(const CommandLine *line, const Graph *g, Arrays *arrays) {
   uint64_t seed;
-  EtcStatus status = read_number(line, OPT_SEED, 0, 0, UINT32_MAX, &seed);
+  EtcStatus status = read_seed(line, &seed);
   for (uint32_t i = 0; i < g->input_count && status == ETC_OK; i++) {
     if (arrays->inputs[i].count)
       continue;
@@ -375,6 +379,15 @@ static const Source *chosen_source(const CommandLine *line) {
   return p->sources[0];
 }
 
+static EtcStatus check_seed(const CommandLine *line) {
+  uint64_t seed;
+  TRY(read_seed(line, &seed));
+  if (!command_line_has(line, OPT_SEED) || command_line_has(line, OPT_RANDOM))
+    return ETC_OK;
+  return session_usage(line->session, "--seed", "add --random, or leave out --seed",
+                       "a seed is for the values of --random");
+}
+
 static EtcStatus refuse_tolerances(const CommandLine *line) {
   if (runs_test_sets(line) ||
       !(command_line_has(line, OPT_RTOL) || command_line_has(line, OPT_ATOL)))
@@ -415,6 +428,7 @@ int cmd_run(const CommandLine *line) {
   Arrays arrays = {0};
   TRY(command_line_apply(line));
   TRY(check_arguments(line));
+  TRY(check_seed(line));
   TRY(load(line));
   if (runs_test_sets(line))
     return run_bundle(line, s->program.sources[0]);

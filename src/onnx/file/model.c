@@ -123,10 +123,20 @@ static Status check_ir_version(const OnnxModel *m, DiagSink *sink, DiagPlace pla
   return STATUS_OK;
 }
 
+/* Bytes of other formats may read as a model with unknown fields alone. */
+static Status report_empty(const OnnxModel *m, DiagSink *sink, DiagPlace place) {
+  const char *hint = onnx_other_format(m->file.data, m->file.size);
+  Diag *d = diag_begin(sink, DIAG_MODEL_EMPTY, place);
+  diag_message(d, "the model has no graph");
+  if (hint)
+    diag_hint(d, "%s", hint);
+  return diag_end(d);
+}
+
 static Status check_model(OnnxModel *m, DiagSink *sink, DiagPlace place) {
   const Onnx__ModelProto *proto = m->proto;
   if (!proto->graph)
-    return diag_report(sink, DIAG_MODEL_EMPTY, place, "the model has no graph");
+    return report_empty(m, sink, place);
   TRY(check_ir_version(m, sink, place));
   m->ir_version = proto->ir_version;
   if (proto->n_opset_import == 0)

@@ -17,6 +17,7 @@
 #include "support/diag.h"
 #include "support/files.h"
 #include "support/intern.h"
+#include "support/keymap.h"
 
 enum {
   ONNX_IR_VERSION_OLDEST = 3,  /* the first with opset imports */
@@ -44,8 +45,9 @@ typedef struct OnnxModel {
   uint32_t span_count;
   Intern locations;      /* external files opened so far */
   MappedFile **external; /* [id of location - 1] */
-  bool linked_data;      /* links may lead to external data; set after opening */
-  bool from_file;        /* false when opened from bytes: external data has no folder then */
+  KeyMap moved;     /* nodes that were sorted (order.h): 1 + their place in the file, by address */
+  bool linked_data; /* links may lead to external data; set after opening */
+  bool from_file;   /* false when opened from bytes: external data has no folder then */
 } OnnxModel;
 
 /* Reads the model at path. Errors, all reported: what file_map reports; bytes that are no protobuf

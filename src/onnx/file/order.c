@@ -131,8 +131,21 @@ static bool is_sorted(const Order *o) {
   return true;
 }
 
+static void keep_place(KeyMap *moved, const Onnx__NodeProto *node, uint32_t place) {
+  uint32_t *slot;
+  (void)keymap_get(moved, &node, sizeof node, &slot);
+  *slot = place + 1;
+}
+
+size_t onnx_node_place(OnnxModel *model, const Onnx__NodeProto *node, size_t sorted) {
+  uint32_t *slot;
+  uint32_t place = model->moved.count ? keymap_get(&model->moved, &node, sizeof node, &slot) : 0;
+  return place ? place - 1 : sorted;
+}
+
 /* The first node that moves; *circle is set when some depend on each other. */
-static const Onnx__NodeProto *sort_list(Onnx__NodeProto **nodes, size_t count, bool *circle) {
+static const Onnx__NodeProto *sort_list(Onnx__NodeProto **nodes, size_t count, KeyMap *moved,
+                                        bool *circle) {
   Order o;
   const Onnx__NodeProto *first = NULL;
   order_init(&o, nodes, count);
@@ -148,8 +161,10 @@ static const Onnx__NodeProto *sort_list(Onnx__NodeProto **nodes, size_t count, b
         placed_count = place(&o, i, marks, next, stack, placed, placed_count);
     for (uint32_t i = 0; i < count; i++) {
       sorted[i] = nodes[placed[i]];
-      if (!first && placed[i] != i)
-        first = nodes[i];
+      if (placed[i] == i)
+        continue;
+      first = first ? first : nodes[i];
+      keep_place(moved, sorted[i], placed[i]);
     }
     memcpy(nodes, sorted, count * sizeof *nodes);
     for (uint32_t i = 0; i < count; i++)
@@ -163,23 +178,25 @@ static const Onnx__NodeProto *sort_list(Onnx__NodeProto **nodes, size_t count, b
 }
 
 /* The list, and those of the subgraphs of its nodes. */
-static void sort_all(Onnx__NodeProto **nodes, size_t count, SortedNodes *s) {
-  const Onnx__NodeProto *moved = count < UINT32_MAX ? sort_list(nodes, count, &s->circle) : NULL;
-  s->first = s->first ? s->first : moved;
+static void sort_all(OnnxModel *m, Onnx__NodeProto **nodes, size_t count, SortedNodes *s) {
+  const Onnx__NodeProto *first =
+      count < UINT32_MAX ? sort_list(nodes, count, &m->moved, &s->circle) : NULL;
+  s->first = s->first ? s->first : first;
   for (size_t i = 0; i < count; i++)
     for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
       Onnx__GraphProto *graph = nodes[i]->attribute[k]->g;
       if (graph)
-        sort_all(graph->node, graph->n_node, s);
+        sort_all(m, graph->node, graph->n_node, s);
     }
 }
 
 SortedNodes onnx_sort_nodes(OnnxModel *model) {
   Onnx__ModelProto *proto = model->proto;
   SortedNodes s = {.first = NULL};
-  sort_all(proto->graph->node, proto->graph->n_node, &s);
+  model->moved = keymap_make(&model->arena, (uint64_t)(uintptr_t)model); /* no file knows it */
+  sort_all(model, proto->graph->node, proto->graph->n_node, &s);
   for (size_t i = 0; i < proto->n_functions; i++)
-    sort_all(proto->functions[i]->node, proto->functions[i]->n_node, &s);
+    sort_all(model, proto->functions[i]->node, proto->functions[i]->n_node, &s);
   return s;
 }
 

@@ -16,6 +16,8 @@ typedef struct SortedNodes {
  * their size: nodes stay in the order of the file, but what produces a name comes before its first
  * user, which may be a node of a subgraph. */
 SortedNodes onnx_sort_nodes(OnnxModel *model);
+/* The place in its list that the node has in the file; sorted: the one that it has now. */
+size_t onnx_node_place(OnnxModel *model, const Onnx__NodeProto *node, size_t sorted);
 /* Which of these sorted nodes the names depend on, by node. */
 const bool *onnx_nodes_behind(Onnx__NodeProto *const *nodes, size_t count, const char *const *names,
                               size_t name_count, Arena *arena);

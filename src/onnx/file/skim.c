@@ -125,9 +125,7 @@ static SkimType *skim_type(Skim *s, const ProtobufCMessageDescriptor *message) {
 
 /* --- faults --- */
 
-/* What a file is that starts with these bytes, when it is nothing that etc reads; NULL when not
- * known. */
-static const char *other_format(const uint8_t *data, uint64_t size) {
+const char *onnx_other_format(const uint8_t *data, uint64_t size) {
   static const struct {
     uint32_t offset;
     const char *magic, *hint;
@@ -139,6 +137,8 @@ static const char *other_format(const uint8_t *data, uint64_t size) {
       {4, "ORTM", "this is ONNX Runtime's own format; use the .onnx file it was made from"},
       {4, "TFL3",
        "this is a TensorFlow Lite model; convert it to ONNX first, for example with tf2onnx"},
+      {4, "FT01", "this is a file of tensors (.ptd), which a program reads with --data"},
+      {8, "{\"", "this is a safetensors file, weights without a model; export the model to ONNX"},
       {4, "ET12", "this is an ExecuTorch program already; see etc inspect"},
       {0, "\x89HDF",
        "this is an HDF5 file; convert the Keras model to ONNX first, for example with tf2onnx"},
@@ -194,7 +194,7 @@ static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *a
     diag_message(d, "not a readable ONNX file: byte %llu, in %s: %s",
                  (unsigned long long)(at - s->base), short_name(type->descriptor), what);
   }
-  const char *hint = other_format(s->base, s->size);
+  const char *hint = onnx_other_format(s->base, s->size);
   if (hint)
     diag_hint(d, "%s", hint);
   s->status = diag_end(d);

@@ -26,6 +26,10 @@ typedef struct OnnxSkim {
 Status onnx_skim(OnnxSkim *out, Arena *arena, Arena *scratch, DiagSink *sink, DiagPlace place,
                  const uint8_t *data, uint64_t size);
 
+/* What a file is that starts with these bytes, when it is nothing that etc reads; NULL when not
+ * known. */
+const char *onnx_other_format(const uint8_t *data, uint64_t size);
+
 /* The code under which a fault of the wire format is reported. */
 DiagCode onnx_wire_code(WireFault fault);
 
