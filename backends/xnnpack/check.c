@@ -272,6 +272,7 @@ const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Are
   *c = (XrCheck){.x = x,
                  .call = call,
                  .arena = arena,
+                 .syms = call->syms ? call->syms : ARENA_NEW(arena, SymTable),
                  .shapes = ARENA_ARRAY(arena, XrShape, count),
                  .defined = ARENA_ARRAY(arena, bool, count),
                  .uses = ARENA_ARRAY(arena, uint8_t, count),

@@ -12,7 +12,8 @@
 
 enum { XR_UNKNOWN = DELEGATE_DIM_UNKNOWN, XR_SIZE_MAX = INT32_MAX };
 
-/* Dims as they are in one call; XR_UNKNOWN where they vary and nothing says how large they are. */
+/* Dims as they are in one call; XR_UNKNOWN where they vary and nothing says how large they are.
+ * Those that are expressions over the inputs' are negative numbers, too, and fit everything. */
 typedef struct XrShape {
   uint8_t rank;
   int64_t dims[XR_MAX_RANK];
@@ -22,6 +23,7 @@ typedef struct XrCheck {
   const XrGraph *x;
   const DelegateCall *call;
   Arena *arena;
+  SymTable *syms;            /* the call's, or one without expressions */
   const char *fault;         /* the first */
   XrShape *shapes;           /* by value */
   bool *defined;             /* by value */

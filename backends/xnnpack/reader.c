@@ -47,7 +47,7 @@ static const char *check(const DelegateCall *call, Arena *arena) {
       int64_t dim = c.shapes[id].dims[i];
       if (t->dims[i] == XR_UNKNOWN)
         t->dims[i] = dim;
-      else if (dim != XR_UNKNOWN && dim != t->dims[i])
+      else if (dim >= 0 && dim != t->dims[i])
         xr_fail(&c, "dim %u of argument %u is %lld, and what is computed for it %lld", i,
                 v->external, (long long)t->dims[i], (long long)dim);
     }
@@ -202,4 +202,5 @@ const DelegateReader reader_xnnpack = {.id = "XnnpackBackend",
                                        .run = xr_run,
                                        .describe = describe,
                                        .may_overwrite = may_overwrite,
-                                       .stateless = true};
+                                       .stateless = true,
+                                       .expressions = true};

@@ -1,5 +1,5 @@
 /* Shapes of XNNPACK nodes, as xnn_reshape_runtime computes them from those of the inputs. A dim
- * that is not known fits everything. */
+ * that is not known, or an expression, fits everything. */
 #include <math.h>
 
 #include "backends/xnnpack/check.h"
@@ -52,8 +52,10 @@ static void broadcast(XrCheck *c, const XrShape *a, const XrShape *b, uint8_t sk
       both = x == 1 ? y : x;
     else if (differ(x, y))
       both = xr_fail(c, "%lld and %lld do not broadcast", (long long)x, (long long)y);
-    else
-      both = x >= 0 ? x : y;
+    else if (x >= 0 || x == y)
+      both = x;
+    else /* one of two that vary may be 1 */
+      both = y >= 0 ? y : XR_UNKNOWN;
     out->dims[rank - 1 - i] = both;
   }
 }
@@ -109,11 +111,15 @@ static void check_window(XrCheck *c, const XrWindow *w, bool pool) {
 }
 
 static int64_t window_count(XrCheck *c, const XrWindow *w, uint32_t i, int64_t size, bool same) {
-  if (size < 0)
+  SymTable *syms = c->syms;
+  if (size == XR_UNKNOWN)
     return XR_UNKNOWN;
   if (same)
-    return (size + w->stride[i] - 1) / w->stride[i];
-  int64_t reach = reach_of(w, i), padded = size + w->before[i] + w->after[i];
+    return sym_ceildiv(syms, size, w->stride[i]);
+  int64_t reach = reach_of(w, i), padding = (int64_t)w->before[i] + w->after[i];
+  if (size < 0)
+    return sym_add(syms, sym_floordiv(syms, sym_add(syms, size, padding - reach), w->stride[i]), 1);
+  int64_t padded = size + padding;
   if (padded < reach)
     return xr_fail(c, "a window of %lld elements in an image of %lld", (long long)reach,
                    (long long)padded);
@@ -121,13 +127,14 @@ static int64_t window_count(XrCheck *c, const XrWindow *w, uint32_t i, int64_t s
 }
 
 static int64_t spread(XrCheck *c, const XrWindow *w, uint32_t i, int64_t size) {
-  if (size < 0)
+  SymTable *syms = c->syms;
+  if (size == XR_UNKNOWN)
     return XR_UNKNOWN;
   if (w->adjust[i] >= w->stride[i])
     xr_fail(c, "an adjustment of %u with a stride of %u", w->adjust[i], w->stride[i]);
-  int64_t full = (size - 1) * w->stride[i] + reach_of(w, i) + w->adjust[i],
-          out = full - w->before[i] - w->after[i];
-  if (out <= 0)
+  int64_t more = reach_of(w, i) + w->adjust[i] - w->stride[i] - w->before[i] - w->after[i],
+          out = sym_add(syms, sym_mul(syms, size, w->stride[i]), more);
+  if (out <= 0 && sym_is_const(out))
     xr_fail(c, "padding takes all of the result");
   return out;
 }
@@ -247,6 +254,17 @@ static int64_t count_of(XrCheck *c, const XrShape *s) {
   return count;
 }
 
+/* The dim of the new shape that takes what `rest`, the product of the others, leaves of x. */
+static int64_t inferred_dim(XrCheck *c, const XrShape *x, int64_t rest) {
+  int64_t count = 1;
+  for (uint32_t i = 0; i < x->rank; i++) {
+    if (x->dims[i] == XR_UNKNOWN)
+      return XR_UNKNOWN;
+    count = sym_mul(c->syms, count, x->dims[i]);
+  }
+  return sym_floordiv(c->syms, count, rest);
+}
+
 static void reshape_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   int64_t count = count_of(c, shape_of(c, n->inputs[0])), rest = 1;
   uint32_t inferred = XR_MAX_RANK;
@@ -263,7 +281,7 @@ static void reshape_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   if (c->fault)
     return;
   if (inferred < XR_MAX_RANK)
-    out->dims[inferred] = count < 0 ? XR_UNKNOWN : count / rest;
+    out->dims[inferred] = inferred_dim(c, shape_of(c, n->inputs[0]), rest);
   if (count >= 0 && (inferred < XR_MAX_RANK ? count % rest != 0 : count != rest))
     xr_fail(c, "%lld elements do not make a shape of %lld", (long long)count, (long long)rest);
 }
@@ -299,9 +317,13 @@ static void pad_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   for (uint32_t i = 0; i < x->rank; i++) {
     if (n->first[i] > XR_SIZE_MAX || n->second[i] > XR_SIZE_MAX)
       xr_fail(c, "padding of %u and %u", n->first[i], n->second[i]);
-    if (x->dims[i] >= 0)
-      out->dims[i] = x->dims[i] + n->first[i] + n->second[i];
+    if (x->dims[i] != XR_UNKNOWN)
+      out->dims[i] = sym_add(c->syms, x->dims[i], (int64_t)n->first[i] + n->second[i]);
   }
+}
+
+static int64_t joined(XrCheck *c, int64_t a, int64_t b) {
+  return a == XR_UNKNOWN || b == XR_UNKNOWN ? XR_UNKNOWN : sym_add(c->syms, a, b);
 }
 
 static void join_shape(XrCheck *c, const XrNode *n, XrShape *out) {
@@ -316,11 +338,12 @@ static void join_shape(XrCheck *c, const XrNode *n, XrShape *out) {
     need_rank(c, n->inputs[k], out->rank, "an operand");
     for (uint32_t i = 0; i < out->rank && !c->fault; i++) {
       if (i == axis) {
-        out->dims[i] = out->dims[i] < 0 || x->dims[i] < 0 ? XR_UNKNOWN : out->dims[i] + x->dims[i];
+        out->dims[i] = joined(c, out->dims[i], x->dims[i]);
         continue;
       }
       need_dim(c, n->inputs[k], i, out->dims[i], "an operand");
-      out->dims[i] = out->dims[i] < 0 ? x->dims[i] : out->dims[i];
+      if (out->dims[i] == XR_UNKNOWN || x->dims[i] >= 0)
+        out->dims[i] = x->dims[i];
     }
   }
 }

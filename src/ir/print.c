@@ -486,13 +486,15 @@ static Printer printer_make(const Graph *g, PrintOptions options, StrBuf *out, A
 /* after(core) options("plan=naive", "backend=xnnpack") */
 static void put_pipeline(Printer *p) {
   const Graph *g = p->g;
-  if (g->stage.size)
+  bool with_own = p->options.pipeline || !g->stage.size;
+  uint32_t own = with_own ? g->option_count : 0, all = own + p->options.program_count;
+  if (p->options.pipeline && g->stage.size)
     strbuf_printf(p->out, " after(" SV_FMT ")", SV_ARG(g->stage));
-  for (uint32_t i = 0; i < g->option_count; i++) {
+  for (uint32_t i = 0; i < all; i++) {
     put(p, i ? ", " : " options(");
-    put_string(p->out, g->options[i]);
+    put_string(p->out, i < own ? g->options[i] : p->options.program[i - own]);
   }
-  if (g->option_count)
+  if (all)
     put(p, ")");
 }
 
@@ -502,8 +504,7 @@ void graph_print(const Graph *g, PrintOptions options, StrBuf *out) {
   put(&p, "graph ");
   put_graph_name(&p);
   strbuf_printf(out, " level(%s)", level_name(g->level));
-  if (options.pipeline)
-    put_pipeline(&p);
+  put_pipeline(&p);
   put(&p, " {\n");
   put_header(&p);
   put_inputs(&p);

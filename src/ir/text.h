@@ -5,10 +5,13 @@
 #include "ir/op.h"
 
 typedef struct PrintOptions {
-  bool full_constants; /* large computed constants in full (hex); otherwise by hash, which only
-                          parses with a source of constants */
-  bool locations;      /* print loc(...) */
-  bool pipeline;       /* print the stage, and the options that the graph was lowered with */
+  bool full_constants;    /* large computed constants in full (hex); otherwise by hash, which only
+                             parses with a source of constants */
+  bool locations;         /* print loc(...) */
+  bool pipeline;          /* print the stage, and the options that the graph was lowered with up to
+                             there; those of a graph that says no stage are printed anyway */
+  const StrView *program; /* options of its program, behind those; program_count of them */
+  uint32_t program_count;
 } PrintOptions;
 
 void graph_print(const Graph *g, PrintOptions options, StrBuf *out);

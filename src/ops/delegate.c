@@ -245,10 +245,12 @@ bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
 /* --- checking --- */
 
 /* Sizes that the symbols of a graph can have together; NULL: those of a tensor that vary are not
- * known. */
+ * known, or expressions. */
 typedef struct Sizes {
   const Graph *g;
   const int64_t *symbols;
+  SymTable *syms;   /* NULL: no expressions */
+  const bool *open; /* by size of the results: the code is to say it. NULL: none */
   bool varies, too_large;
 } Sizes;
 
@@ -261,13 +263,27 @@ static Tensor tensor_at(Sizes *s, ValueId v) {
     SymInt dim = type->dims[last ? memory_order[i] : i];
     s->varies |= !sym_is_const(dim);
     t.dims[i] = DELEGATE_DIM_UNKNOWN;
-    if (sym_is_const(dim))
+    if (sym_is_const(dim) || s->syms)
       t.dims[i] = dim;
     else if (s->symbols &&
              (!sym_eval(&s->g->syms, dim, s->symbols, &t.dims[i]) || t.dims[i] > DIM_MAX))
       s->too_large = true;
   }
   return t;
+}
+
+static Tensor *results_at(Sizes *s, NodeId n, Arena *arena) {
+  uint32_t count = node_cget(s->g, n)->result_count, at = 0;
+  Tensor *out = ARENA_ARRAY(arena, Tensor, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    out[i] = tensor_at(s, node_result(s->g, n, i));
+    for (uint32_t k = 0; s->open && k < out[i].rank; k++, at++)
+      if (s->open[at]) {
+        out[i].dims[k] = DELEGATE_DIM_UNKNOWN;
+        s->varies = true;
+      }
+  }
+  return out;
 }
 
 /* results: with the sizes that the code says. */
@@ -280,8 +296,7 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
   const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
   DelegateData *named = ARENA_ARRAY(arena, DelegateData, (size_t)data + 1);
   StrView keys = node_str(g, n, DELEGATE_ARG_KEYS);
-  Tensor *in = ARENA_ARRAY(arena, Tensor, (size_t)inputs + 1),
-         *out = ARENA_ARRAY(arena, Tensor, (size_t)outputs + 1);
+  Tensor *in = ARENA_ARRAY(arena, Tensor, (size_t)inputs + 1);
   if (!blob)
     return "the code is not a constant";
   for (uint32_t i = 0; i < data; i++) {
@@ -292,9 +307,7 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
   }
   for (uint32_t i = 0; i < inputs; i++)
     in[i] = tensor_at(s, node_list_value(g, n, DELEGATE_ARG_ARGS, i));
-  for (uint32_t i = 0; i < outputs; i++)
-    out[i] = tensor_at(s, node_result(g, n, i));
-  *results = out;
+  *results = results_at(s, n, arena);
   if (s->too_large)
     return NULL;
   DelegateCall call = {.blob = blob->data,
@@ -303,9 +316,10 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
                        .data_count = data,
                        .inputs = in,
                        .input_count = inputs,
-                       .outputs = out,
+                       .outputs = *results,
                        .output_count = outputs,
-                       .fixed = !s->varies};
+                       .fixed = !s->varies,
+                       .syms = s->syms};
   DelegateSpec *specs;
   if (!delegate_parse_specs(node_str(g, n, DELEGATE_ARG_SPECS), arena, &specs, &call.spec_count))
     return "the compile specs are no KEY=VALUE words";
@@ -368,25 +382,36 @@ const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena)
   return fault;
 }
 
-bool delegate_narrow(Graph *g, NodeId n, Arena *arena) {
+/* Checks the call n with expressions, which hostile code makes too large. */
+static bool find_sizes(Graph *g, NodeId n, const bool *open, Arena *arena, Tensor **results) {
   const DelegateReader *reader =
       delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
-  uint32_t count = node_list_count(g, n, DELEGATE_ARG_SIZES), at = 0;
-  bool open = false;
-  for (uint32_t i = 0; i < count; i++)
-    open |= !sym_is_const(node_ints(g, n, DELEGATE_ARG_SIZES)[i]);
-  Sizes sizes = {.g = g};
+  Sizes sizes = {.g = g, .open = open};
+  if (reader && reader->expressions)
+    sizes.syms = &g->syms;
+  bool large = g->syms.too_large, saturated = g->syms.saturated;
+  g->syms.too_large = g->syms.saturated = false;
+  bool found = reader && !check_at(&sizes, n, reader, arena, results) && !g->syms.too_large &&
+               !g->syms.saturated;
+  g->syms.too_large = large;
+  g->syms.saturated = saturated;
+  return found;
+}
+
+void delegate_narrow(Graph *g, NodeId n, SymInt *sizes, bool *open, Arena *arena) {
+  uint32_t at = 0;
   Tensor *results;
-  if (!open || !reader || check_at(&sizes, n, reader, arena, &results))
-    return false;
-  SymInt *ints = ARENA_ARRAY(arena, SymInt, (size_t)count + 1);
-  memcpy(ints, node_ints(g, n, DELEGATE_ARG_SIZES), count * sizeof *ints);
+  if (!find_sizes(g, n, open, arena, &results))
+    return;
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-    for (uint32_t k = 0; k < results[i].rank; k++, at++)
-      if (results[i].dims[k] >= 0 && results[i].dims[k] <= sym_upper(&g->syms, ints[at]))
-        ints[at] = results[i].dims[k];
-  node_set_arg(g, n, DELEGATE_ARG_SIZES, A_INTS(ints, count));
-  return true;
+    for (uint32_t k = 0; k < results[i].rank; k++, at++) {
+      SymInt size = results[i].dims[k];
+      if (!open[at] || sym_lower(&g->syms, size) < 0 ||
+          sym_upper(&g->syms, size) > sym_upper(&g->syms, sizes[at]))
+        continue;
+      sizes[at] = size;
+      open[at] = false;
+    }
 }
 
 Status delegate_check(const Graph *g, bool related, DiagCode code) {

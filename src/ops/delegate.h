@@ -49,7 +49,8 @@ bool delegate_parse_specs(StrView text, Arena *arena, DelegateSpec **out, uint32
 enum { DELEGATE_DIM_UNKNOWN = -1 };
 
 /* A call. Inputs and outputs have their dims in the order of memory, each a size or
- * DELEGATE_DIM_UNKNOWN; data only when the call is run. */
+ * DELEGATE_DIM_UNKNOWN, or, where there is a table of them, an expression (ir/sym.h); data only
+ * when the call is run. */
 typedef struct DelegateCall {
   const uint8_t *blob;
   uint64_t blob_size;
@@ -60,6 +61,7 @@ typedef struct DelegateCall {
   uint32_t data_count, input_count, output_count, spec_count;
   uint64_t memory; /* bytes that running may take */
   bool fixed;      /* the code is for these sizes alone, and not for others as well */
+  SymTable *syms;  /* NULL: no dim is an expression; only for readers that take them */
 } DelegateCall;
 
 typedef struct DelegateCount {
@@ -128,6 +130,7 @@ typedef struct DelegateReader {
   /* Nothing that one call leaves in a delegate changes the next: calls with equal code may be calls
    * of one delegate, which the runtime initialises once. */
   bool stateless;
+  bool expressions; /* check takes dims that are expressions, and fills in such */
 } DelegateReader;
 
 /* The readers that are known (Context.readers): of the backends in backends/backends.def, and in a
@@ -159,10 +162,10 @@ const uint32_t *delegate_numbers(const Graph *g, Arena *arena, uint32_t *count);
 /* What is in the code of the call n; false when nobody knows it. */
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out);
 
-/* Puts sizes that the code of the call n fixes into its list of sizes, in place of symbols: what
- * the bounds in a program leave open. True: its shape function is to be called again. A wrong code
- * is left to delegate_check. */
-bool delegate_narrow(Graph *g, NodeId n, Arena *arena);
+/* Of the sizes of the results of call n, which are upper bounds, those that are open: puts numbers
+ * and expressions over the sizes of its operands in their place where the code says them, which are
+ * not open any more. A wrong code is left to delegate_check. */
+void delegate_narrow(Graph *g, NodeId n, SymInt *sizes, bool *open, Arena *arena);
 
 /* Checks all calls in g of backends that are known; faults are reported under code. related: the
  * symbols of g say how sizes depend on each other, as those of a graph that was read back do not;

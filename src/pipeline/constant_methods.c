@@ -320,22 +320,57 @@ Status session_check_constants(Session *s) {
   return STATUS_OK;
 }
 
+/* --- in textual graphs --- */
+
+static bool can_be_said(const ConstantItem *item) {
+  if (item->kind == CONSTANT_TEXT)
+    return !item->text.size || !memchr(item->text.data, 0, item->text.size);
+  return item->kind != CONSTANT_TENSOR && (item->kind != CONSTANT_FLOAT || isfinite(item->f));
+}
+
 StrView session_constant_text(const ConstantMethod *m, Arena *arena) {
-  if (m->items[0].kind == CONSTANT_TENSOR)
+  if (m->count > MAX_ITEMS || memchr(m->name.data, '=', m->name.size))
     return SV("");
+  for (uint32_t i = 0; i < m->count; i++)
+    if (!can_be_said(&m->items[i]) || m->items[i].kind != m->items[0].kind)
+      return SV("");
   StrBuf text = {0};
   strbuf_printf(&text, "constant=" SV_FMT "=", SV_ARG(m->name));
   constant_method_print(m, &text);
   return strbuf_keep(&text, arena);
 }
 
+/* Whether the text of the graphs leaves it out. */
+static bool is_left_out(const Session *s, const ConstantMethod *m) {
+  Arena scratch = {0};
+  bool said = s->program.method_count && session_constant_text(m, &scratch).size;
+  arena_release(&scratch);
+  return !said;
+}
+
 void session_print_constants(const Session *s, StrBuf *out) {
+  bool first = true;
   for (uint32_t i = 0; i < s->program.constant_count; i++) {
-    strbuf_append(out, i == 0 && out->size ? SV("\n") : SV(""));
+    const ConstantMethod *m = &s->program.constants[i];
+    if (!is_left_out(s, m))
+      continue;
+    strbuf_append(out, first && out->size ? SV("\n") : SV(""));
     strbuf_append(out, SV("// constant method \""));
-    strbuf_append_escaped(out, s->program.constants[i].name);
+    strbuf_append_escaped(out, m->name);
     strbuf_append(out, SV("\": "));
-    constant_method_print(&s->program.constants[i], out);
+    constant_method_print(m, out);
     strbuf_append_char(out, '\n');
+    first = false;
+  }
+}
+
+void session_warn_constants(Session *s) {
+  for (uint32_t i = 0; i < s->program.constant_count; i++) {
+    const ConstantMethod *m = &s->program.constants[i];
+    if (is_left_out(s, m))
+      (void)diag_report(&s->sink, DIAG_CONSTANT_LEFT_OUT, DIAG_NOWHERE,
+                        "the text has constant method '" SV_FMT
+                        "' as a comment only: what is made of it has no such method",
+                        SV_ARG(m->name));
   }
 }

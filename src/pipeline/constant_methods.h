@@ -16,9 +16,12 @@ EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *ite
 const ConstantMethod *session_find_constant(const Session *s, StrView name);
 /* After the import: no method has the name of a constant one. */
 Status session_check_constants(Session *s);
-/* constant=NAME=VALUE as --constant takes it, in arena; empty for arrays, which are in files. */
+/* constant=NAME=VALUE as --constant takes it, in arena; empty for what it cannot say, such as
+ * arrays, which it takes from files. */
 StrView session_constant_text(const ConstantMethod *m, Arena *arena);
-/* The constant methods as comments of the textual form. */
+/* Those that the options of a textual graph cannot say, as comments. */
 void session_print_constants(const Session *s, StrBuf *out);
+/* Warns of them, for who writes a text that is to be lowered. */
+void session_warn_constants(Session *s);
 
 #endif

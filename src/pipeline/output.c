@@ -89,8 +89,9 @@ static Status check_methods(Session *s, Graph **graphs) {
       one = diag_report(&s->sink, DIAG_PLAN_INVALID, diag_file(s->program.methods[i].source->path),
                         "method '" SV_FMT "' has no memory plan",
                         SV_ARG(intern_get(&s->ctx.names, graphs[i]->name)));
+    /* The text of a program that was read is past all stages, and says none. */
     if (one == STATUS_OK)
-      one = delegate_check(graphs[i], true, DIAG_INTERNAL);
+      one = delegate_check(graphs[i], graphs[i]->stage.size != 0, DIAG_INTERNAL);
     status = status == STATUS_OK ? one : status;
   }
   return status;

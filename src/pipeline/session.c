@@ -26,13 +26,32 @@ void session_print_times(const Session *s) {
   strbuf_release(&text);
 }
 
+/* The options of the whole program that a textual graph has to bring along, in arena. */
+static StrView *program_texts(const Session *s, Arena *arena, uint32_t *count) {
+  const Program *p = &s->program;
+  StrView *texts = ARENA_ARRAY(arena, StrView, (size_t)s->shared_count + p->constant_count + 1);
+  *count = 0;
+  for (uint32_t i = 0; i < s->shared_count; i++)
+    texts[(*count)++] = sv_from(arena_printf(arena, "share-state=" SV_FMT, SV_ARG(s->shared[i])));
+  for (uint32_t i = 0; i < p->constant_count; i++) {
+    StrView text = session_constant_text(&p->constants[i], arena);
+    if (text.size)
+      texts[(*count)++] = text;
+  }
+  return texts;
+}
+
 void session_print(const Session *s, PrintOptions options, StrBuf *out) {
+  Arena scratch = {0};
+  options.program = program_texts(s, &scratch, &options.program_count);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     if (i)
       strbuf_append_char(out, '\n');
     graph_print(s->program.methods[i].graph, options, out);
+    options.program_count = 0; /* the first method has brought them along */
   }
   session_print_constants(s, out);
+  arena_release(&scratch);
 }
 
 Status session_method(Session *s, StrView name, Method **out) {

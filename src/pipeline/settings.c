@@ -490,13 +490,14 @@ EtcStatus session_recipe_set(Session *s, StrView name, StrView value) {
   return setting ? apply(s, setting, value) : session_recipe_knows(s, name);
 }
 
-EtcStatus session_set_text(Session *s, StrView text) {
+EtcStatus session_set_text(Session *s, StrView text, bool *of_program) {
   StrView name, value;
   const Setting *setting = session_split(text, '=', &name, &value) ? find_setting(name) : NULL;
-  bool constant = setting && setting->set == session_set_constant;
-  if (constant)
+  *of_program =
+      setting && (setting->set == session_set_constant || setting->set == session_set_share_state);
+  if (*of_program)
     s->setting.layer = session_layer(s, s->setting.layer->priority, NULL);
-  if (!setting || (setting->scope != OF_GRAPHS && !constant))
+  if (!setting || (setting->scope != OF_GRAPHS && !*of_program))
     return session_usage(s, "", NULL, "a graph cannot bring the option '" SV_FMT "' along",
                          SV_ARG(text));
   return apply(s, setting, value);

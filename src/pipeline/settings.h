@@ -6,8 +6,9 @@
 
 /* value is empty for options without one. Wrong usage is reported. */
 EtcStatus session_set(Session *s, StrView name, StrView value);
-/* NAME=VALUE, an option of graphs that a textual graph brings along. */
-EtcStatus session_set_text(Session *s, StrView text);
+/* NAME=VALUE, an option that a textual graph brings along: of the graph, or of the whole program.
+ */
+EtcStatus session_set_text(Session *s, StrView text, bool *of_program);
 extern const uint32_t setting_count; /* of EtcSession.given */
 /* Whether a recipe may say that; reported if not, with the nearest spelling. */
 EtcStatus session_recipe_knows(Session *s, StrView name);

@@ -284,8 +284,9 @@ static Status unknown_stage(Session *s, const Source *source, const Graph *g) {
   return diag_end(d);
 }
 
-/* What the graph was lowered with up to its stage, so that it goes on to the same program. */
-static Status take_options(Session *s, const Source *source, const Graph *g) {
+/* What the graph was lowered with up to its stage, so that it goes on to the same program. It keeps
+ * those that are its own. */
+static Status take_options(Session *s, const Source *source, Graph *g) {
   const char *method = arena_strdup(&s->arena, graph_name(g));
   SettingPlace before = s->setting;
   s->setting = (SettingPlace){.layer = session_layer(s, PRIORITY_FILE, method), .folder = ""};
@@ -294,10 +295,17 @@ static Status take_options(Session *s, const Source *source, const Graph *g) {
   s->setting.at.line = s->setting.at.column = 1;
   EtcStatus status = ETC_OK;
   Layer *layer = s->setting.layer;
+  StrView *own = ARENA_ARRAY(&g->arena, StrView, (size_t)g->option_count + 1);
+  uint32_t count = 0;
   for (uint32_t i = 0; i < g->option_count && status == ETC_OK; i++) {
+    bool of_program;
     s->setting.layer = layer;
-    status = session_set_text(s, g->options[i]);
+    status = session_set_text(s, g->options[i], &of_program);
+    if (!of_program)
+      own[count++] = g->options[i];
   }
+  g->options = own;
+  g->option_count = count;
   s->setting = before;
   StageId stage = stage_find(g->stage);
   if (g->stage.size && stage >= STAGE_EMIT)
@@ -358,6 +366,18 @@ static Status read_pte(Session *s, Source *source, PtdFile *external) {
   return pte_read(&s->ctx, source->path, external, &source->pte);
 }
 
+/* The names that the method has for its arenas, as the option that gave them. */
+static void keep_banks(Graph *g, const PteMethod *m) {
+  StrBuf text = {0};
+  for (uint32_t i = 0; i < m->bank_count; i++)
+    strbuf_printf(&text, "%s" SV_FMT "=%llu", i ? "," : "memory=", SV_ARG(m->banks[i].name),
+                  (unsigned long long)m->banks[i].size);
+  StrView *option = ARENA_NEW(&g->arena, StrView);
+  *option = strbuf_keep(&text, &g->arena);
+  g->options = option;
+  g->option_count = m->bank_count != 0;
+}
+
 static Status import_pte(Session *s, Source *source) {
   PtdFile *external = s->external_data ? &source->external : NULL;
   if (external)
@@ -368,11 +388,13 @@ static Status import_pte(Session *s, Source *source) {
   for (uint32_t i = 0; i < source->pte.method_count; i++) {
     const ConstantMethod *constant = source->pte.constants[i];
     Graph *g = source->pte.methods[i];
-    if (!constant)
+    if (!constant) {
+      keep_banks(g, &source->pte.program.methods[i]);
       add_method(s, source, g, session_resolve(s, graph_name(g)));
-    else if (session_add_constant(s, constant->name, constant->items, constant->count) != ETC_OK)
+    } else if (session_add_constant(s, constant->name, constant->items, constant->count) != ETC_OK)
       return STATUS_INVALID;
   }
+  states_find_shared(s);
   return STATUS_OK;
 }
 

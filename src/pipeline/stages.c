@@ -290,26 +290,19 @@ static void check_past_options(Session *s, const Method *m) {
   }
 }
 
-/* For who writes the graph as text: it goes on from there. The first method brings the constant
- * ones along. */
-static void record_stage(Session *s, Method *m, StageId stage) {
+/* For who writes the graph as text: it goes on from there. */
+static void record_stage(Method *m, StageId stage) {
   Graph *g = m->graph;
   const MethodOptions *o = m->options;
-  uint32_t constants = m == s->program.methods ? s->program.constant_count : 0;
   if (is_past(m, stage))
     return;
   g->stage = sv_from(stages[stage].name);
-  StrView *texts = ARENA_ARRAY(&g->arena, StrView, (size_t)o->said_count + constants);
+  StrView *texts = ARENA_ARRAY(&g->arena, StrView, (size_t)o->said_count + 1);
   g->options = texts;
   g->option_count = 0;
   for (uint32_t i = 0; i < o->said_count; i++)
     if (o->said[i].of_graph)
       texts[g->option_count++] = o->said[i].text;
-  for (uint32_t i = 0; i < constants; i++) {
-    StrView text = session_constant_text(&s->program.constants[i], &g->arena);
-    if (text.size)
-      texts[g->option_count++] = text;
-  }
 }
 
 /* What can be known to be wrong when the models are read. */
@@ -327,7 +320,7 @@ Status session_run(Session *s, StageId last) {
     if (s->manager.stopped)
       return STATUS_OK;
     for (uint32_t i = 0; i < s->program.method_count; i++)
-      record_stage(s, &s->program.methods[i], (StageId)stage);
+      record_stage(&s->program.methods[i], (StageId)stage);
     s->program.next = (StageId)(stage + 1);
     if (stage == STAGE_EMIT)
       break;

@@ -17,6 +17,8 @@ bool states_name(void *user, StrView input);
  * into them at the end of a call. Every flag must fit one of the methods; what does not fit is
  * reported. The graphs are at the level aten. */
 Status states_bind(Session *s);
+/* Of a program that was read: declares shared what its methods have at one place under one name. */
+void states_find_shared(Session *s);
 /* Moves the states of several methods apart, so that no method writes over those of another one,
  * and those that --share-state names to one place, where they have the same type and contents
  * (reported if not). The graphs are planned. */

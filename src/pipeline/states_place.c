@@ -1,5 +1,6 @@
 /* The places of the states of several methods: apart, or shared (--share-state). See states.h. */
 #include "passes/executorch/liveness.h"
+#include "pipeline/settings.h"
 #include "pipeline/states.h"
 #include "support/text.h"
 
@@ -83,6 +84,45 @@ static bool same_contents(const Graph *g, uint32_t i, const Graph *h, uint32_t k
          (!a || (g->constants[a].size == h->constants[b].size &&
                  memcmp(g->constants[a].data, h->constants[b].data, g->constants[a].size) == 0));
 }
+
+/* --- shared states of programs --- */
+
+/* The states of one name. */
+typedef struct NamedStates {
+  const Graph *g; /* the first method that has one */
+  uint32_t state, methods;
+  bool apart; /* they are no memory of all these methods */
+} NamedStates;
+
+static void add_named(NamedStates *n, const Graph *g, uint32_t state) {
+  ValueId v = g->states[state].value;
+  if (n->methods++ == 0) {
+    n->g = g;
+    n->state = state;
+    return;
+  }
+  ValueId first = n->g->states[n->state].value;
+  const Storage *a = &n->g->storages[n->g->values[first].storage],
+                *b = &g->storages[g->values[v].storage];
+  n->apart |= a->arena != b->arena || a->offset != b->offset ||
+              !same_state(n->g, n->state, g, state) || !same_contents(n->g, n->state, g, state);
+}
+
+void states_find_shared(Session *s) {
+  NamedStates *named = ARENA_ARRAY(&s->arena, NamedStates, (size_t)s->ctx.names.count + 1);
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Graph *g = s->program.methods[i].graph;
+    for (uint32_t k = 0; k < g->state_count; k++)
+      add_named(&named[g->values[g->states[k].value].name], g, k);
+  }
+  for (NameId name = 1; name <= s->ctx.names.count; name++) {
+    StrView text = intern_get(&s->ctx.names, name);
+    if (named[name].methods > 1 && !named[name].apart && !is_shared(s, text))
+      (void)session_set_share_state(s, text);
+  }
+}
+
+/* --- places --- */
 
 static SharedState *find_shared(SharedStates *shared, StrView name) {
   for (uint32_t i = 0; i < shared->count; i++)

@@ -5,7 +5,8 @@
  * a new SSA value. A tensor that no call writes but that lies where another one does is a view of
  * it: it becomes a view_copy node. Result types come from the op's shape rule and must agree with
  * the file's. A tensor of dynamic shape is read with a symbol of range [0, bound] for each of its
- * dims other than 1, since the file has only the bounds. Inputs and outputs have the names that the
+ * dims other than 1, since the file has only the bounds; sizes of what a delegate computes follow
+ * from those of its inputs where its reader knows how. Inputs and outputs have the names that the
  * file gives them (extra_tensor_info.fully_qualified_name), else input_0, …, output_0, ….
  *
  * Jumps are read back as the markers of ir/region.h, when they are those that etc writes.

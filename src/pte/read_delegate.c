@@ -8,10 +8,10 @@
 /* The types of the results, as arguments of the node. */
 typedef struct ResultTypes {
   SymInt *dtypes, *ranks, *sizes;
-  uint32_t count, size_count;
+  bool *open; /* by size: it is a bound, since the file does not say more */
+  uint32_t count, size_count, open_count;
 } ResultTypes;
 
-/* The sizes of a tensor with bounds are known when the delegate has run. */
 static Status add_result(MethodReader *r, uint32_t index, ResultTypes *types) {
   const PteTensor *tensor = r->m->values[index].tensor;
   TypeId id;
@@ -23,12 +23,26 @@ static Status add_result(MethodReader *r, uint32_t index, ResultTypes *types) {
   types->dtypes[types->count] = tensor->dtype;
   types->ranks[types->count++] = tensor->rank;
   for (uint32_t i = 0; i < tensor->rank; i++) {
-    SymInt size = tensor->sizes[i];
-    if (tensor->dynamism != PTE_STATIC && size > 1)
-      size = sym_symbol(&r->g->syms, SV(""), 0, size, true);
-    types->sizes[types->size_count++] = size;
+    bool open = tensor->dynamism != PTE_STATIC && tensor->sizes[i] > 1;
+    types->open[types->size_count] = open;
+    types->open_count += open;
+    types->sizes[types->size_count++] = tensor->sizes[i];
   }
   return STATUS_OK;
+}
+
+/* Sizes that are open follow from those of the operands, as the code says, or are known when the
+ * delegate has run. */
+static Status find_open_sizes(MethodReader *r, NodeId n, ResultTypes *types) {
+  Graph *g = r->g;
+  if (!types->open_count)
+    return STATUS_OK;
+  delegate_narrow(g, n, types->sizes, types->open, r->scratch);
+  for (uint32_t i = 0; i < types->size_count; i++)
+    if (types->open[i])
+      types->sizes[i] = sym_symbol(&g->syms, SV(""), 0, types->sizes[i], true);
+  node_set_arg(g, n, DELEGATE_ARG_SIZES, A_INTS(types->sizes, types->size_count));
+  return shape_run(g, n);
 }
 
 /* --- data that the code finds by name --- */
@@ -177,7 +191,8 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
   uint32_t *results = ARENA_ARRAY(r->scratch, uint32_t, in->count), input_count = 0;
   ResultTypes types = {.dtypes = ARENA_ARRAY(r->scratch, SymInt, in->count),
                        .ranks = ARENA_ARRAY(r->scratch, SymInt, in->count),
-                       .sizes = ARENA_ARRAY(r->scratch, SymInt, (size_t)in->count * MAX_RANK)};
+                       .sizes = ARENA_ARRAY(r->scratch, SymInt, (size_t)in->count * MAX_RANK),
+                       .open = ARENA_ARRAY(r->scratch, bool, (size_t)MAX_RANK * in->count)};
   CallData data;
   ArgIn specs;
   TRY(find_data(r, in, &data));
@@ -204,8 +219,7 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
                   specs};
   NodeId n = graph_add_node(r->g, 0, OP_EXECUTORCH_CALL_DELEGATE, args, COUNT_OF(args), 0, r->loc);
   TRY(shape_run(r->g, n));
-  if (delegate_narrow(r->g, n, r->scratch))
-    TRY(shape_run(r->g, n));
+  TRY(find_open_sizes(r, n, &types));
   for (uint32_t i = 0; i < types.count; i++)
     read_define(r, results[i], node_result(r->g, n, i));
   return STATUS_OK;

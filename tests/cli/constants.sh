@@ -14,6 +14,15 @@ find out words | sort
 t run a.pte --method get_eos_ids -i x=$data/x23.npy
 t run a.pte --method get_eos
 t print $m --constant a=1 --no-locations
+# What is made of the text has them again, and what cannot be said there is named.
+"$ETC" print a.pte -q >a.etir
+t lower a.etir -o text.pte -q
+t diff a.pte text.pte
+t print $m --constant a=b=1 --constant list=1,2 --stage edge -o edge.etir
+head -1 edge.etir
+t lower edge.etir -o edge.pte -q
+"$ETC" inspect edge.pte | grep constant
+rm a.etir text.pte edge.etir edge.pte
 echo no array >broken.npy
 for value in =1 a= a=1,true a=1,,2 a=1,x 'a="x' "a='x' 'y'" a=nan a=-inf a=99999999999999999999 a=1e400 a=1,-1e400 a=NaN a=+5 a=+1.5 a=0x10 a=1,-0XfF a=True \
   a=missing.npy a=$data/make.py a=broken.npy; do

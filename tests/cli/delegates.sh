@@ -3,6 +3,30 @@ t lower $data/mixed.onnx --dim batch=2 -o m.pte --backend xnnpack:min-ops=1
 t inspect m.pte
 t verify m.pte
 
+# Sizes of results follow from those of the inputs: in its text, which can be lowered, and in what inspect says of memory
+t lower $data/mixed.onnx --dim batch=1..4 -o d.pte --backend xnnpack:min-ops=1
+t inspect d.pte
+"$ETC" print d.pte --no-locations -o d.etir
+grep -o 'sym .*\|f32.*delegate("[A-Za-z]*"' d.etir
+t lower d.etir -o again.pte -q
+t diff d.pte again.pte
+t verify again.pte
+# A cache for a stream: the last columns of what the delegate has joined
+cat >stream.etir <<EOF
+graph @forward level(edge) {
+  sym s0 "T" in [1, 17]
+  %0: f32[1, 6, s0] = input "x"
+  %1: f32[1, 6, 4] = input "cache"
+  %2: f32[1, 6, s0 + 4] = aten::cat([%1, %0], 2)
+  %3: f32[1, 6, 4] = aten::slice_copy.Tensor(%2, 2, s0, s0 + 4, 1)
+  %4: f32[1, 6, s0 + 4] = aten::exp(%2)
+  output %4 "y", %3 "new_cache"
+}
+EOF
+t lower stream.etir -o stream.pte --backend xnnpack:min-ops=1 -q
+t verify stream.pte
+rm d.etir d.pte again.pte stream.etir stream.pte
+
 # Which transposes are in it, where, and what for
 cat >layouts.etir <<EOF
 graph @forward level(edge) {

@@ -26,6 +26,17 @@ t lower $data/relu.onnx --dim batch=1 -o no.pte --bundle missing.npz
 s=$data/accumulate.onnx
 t lower --method one=$s --method two=$s --method add=$data/add.onnx --state h:hn --share-state h -o s.pte
 t inspect s.pte
+# Methods of what is made of the text share them, too; not where they are in places of their own.
+"$ETC" print s.pte >s.etir
+head -1 s.etir
+t lower s.etir -o text.pte -q
+t diff s.pte text.pte
+t lower --method one=$s --method two=$s --state h:hn -o apart.pte -q
+"$ETC" print apart.pte >apart.etir
+head -1 apart.etir
+t lower apart.etir -o text.pte -q
+t diff apart.pte text.pte
+rm s.etir text.pte apart.etir apart.pte
 t lower --method one=$s --method two=$s --state h:hn --share-state g -o no.pte
 t lower --method one=$s --method two=$data/add.onnx --state h:hn --share-state h -o no.pte
 cat >share.yaml <<Y

@@ -10,6 +10,10 @@ t lower $m --state h:hn --memory fast=48,slow=4K -o json.pte --diagnostics=json
 t verify banks.pte
 t run banks.pte -i x=$data/ones23.npy -i h=$data/x23.npy
 t print banks.pte --no-locations
+"$ETC" print banks.pte -o banks.etir
+t lower banks.etir -o again.pte -q
+t diff banks.pte again.pte
+rm banks.etir again.pte
 t lower --method one=$m --method two=$data/add.onnx --state h:hn --memory fast=32,slow=4K --artifacts stages -o two.pte
 t inspect two.pte
 t lower stages/07-to_executorch.etir -o again.pte

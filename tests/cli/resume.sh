@@ -15,6 +15,8 @@ same delegates $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=t
 same state $data/grow.onnx --dim p=0..4 --state 'past.*:present.*'
 same methods --method one=$data/accumulate.onnx --method two=$data/add.onnx --state h:hn
 head -1 stages/04-core.etir
+same shared --method one=$data/accumulate.onnx --method two=$data/accumulate.onnx --state h:hn --share-state h
+head -1 stages/04-core.etir
 same constants $data/add.onnx --constant n=3 --constant list=1.5,-2.0 --constant "text=\"a, b\"" --constant on=true
 head -1 stages/07-to_executorch.etir
 t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh -o d.pte --artifacts stages

@@ -323,11 +323,79 @@ static void moves(void **state) {
   TRY_CASES(cases);
 }
 
+/* --- sizes that are expressions --- */
+
+/* Dim `axis` of all inputs varies, from 1 to its size; `says` is that of the output's. */
+typedef struct SizeCase {
+  Made made;
+  uint32_t axis, out_axis;
+  const char *says;
+} SizeCase;
+
+static void check_size(const SizeCase *c, Arena *arena, SymTable *syms) {
+  DelegateCall call = made_call(&c->made, arena, NULL);
+  SymInt size = sym_symbol(syms, SV(""), 1, call.inputs[0].dims[c->axis], false);
+  for (uint32_t i = 0; i < call.input_count; i++)
+    ((Tensor *)(uintptr_t)call.inputs)[i].dims[c->axis] = size;
+  for (uint32_t i = 0; i < call.outputs[0].rank; i++)
+    call.outputs[0].dims[i] = DELEGATE_DIM_UNKNOWN;
+  call.fixed = false;
+  call.syms = syms;
+  assert_null(reader_xnnpack.check(&call, arena));
+  StrBuf text = {0};
+  sym_print(syms, call.outputs[0].dims[c->out_axis], &text);
+  assert_string_equal(strbuf_cstr(&text), c->says);
+  strbuf_release(&text);
+}
+
+/* What is read of a program says by them how its sizes depend on those of the inputs. */
+static void expressions(void **state) {
+  static const SizeCase cases[] = {
+      {{PRODUCT_OF(0, 2, 3, 1, 0)}, 0, 0, "s0"},
+      {{PRODUCT_OF(0, 2, 3, 1, 0)}, 0, 1, "4"},
+      {{.values = {IN(0, 6, 2), IN(1, 6, 2), OUT(2, 6, 2)}, .nodes = {{ADD, {0, 1, 2, 0}}}},
+       0,
+       0,
+       "s0"},
+      {CONV_CASE(CONV, IMAGE, (1, 1, 3, 3, 4), FILTER, 0, 0, 0, 0, 3, 3, 2, 2, 1, 1, 2, 4, 1, 0, 0,
+                 PLAIN_ENDS, 4),
+       1, 1, "floordiv(s0 + 1, 2)"},
+      {CONV_CASE(CONV, IMAGE, (1, 1, 5, 5, 4), FILTER, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 2, 4, 1, 0, 0,
+                 PLAIN_ENDS, 0),
+       2, 2, "s0"},
+      {CONV_CASE(DECONV, IMAGE, (1, 1, 10, 9, 4), FILTER, 1, 1, 1, 1, 3, 3, 2, 2, 1, 1, 2, 4, 1, 1,
+                 0, PLAIN_ENDS, 0),
+       1, 1, "s0*2"},
+      {MOVE_CASE(RESHAPE, (0, 2, 6), (1, 4, 3), (0, 3), (0), 2, VEC(0), 0, 1, 0), 0, 0, "s0*2"},
+      {MOVE_CASE(PAD, (0, 2, 6), (1, 2, 9), (0, 2), (0, 1), VEC(0), VEC(1), 0, 0, 1, 0), 1, 1,
+       "s0 + 3"},
+      {MOVE_CASE(TRANSPOSE, (0, 2, 3), (1, 3, 2), (1, 0), (0), 2, VEC(0), 0, 1, 0), 0, 1, "s0"},
+      {{.values = {IN(0, 2, 6), OUT(1, 2, 12)},
+        .nodes = {{JOIN2, {1, 0, 0, MADE_NONE, MADE_NONE, 1, 0}}}},
+       1,
+       1,
+       "s0*2"},
+      {{.values = {IN(0, 2, 6), OUT(1, 2, 12)},
+        .nodes = {{JOIN2, {1, 0, 0, MADE_NONE, MADE_NONE, 1, 0}}}},
+       0,
+       0,
+       "s0"},
+  };
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    Arena arena = {0};
+    SymTable syms = {0};
+    check_size(&cases[i], &arena, &syms);
+    sym_release(&syms);
+    arena_release(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products),           cmocka_unit_test(convolutions),
       cmocka_unit_test(other_convolutions), cmocka_unit_test(pools),
       cmocka_unit_test(positions),          cmocka_unit_test(moves),
+      cmocka_unit_test(expressions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

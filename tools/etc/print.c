@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "ir/picture.h"
+#include "pipeline/constant_methods.h"
 
 typedef enum Format { FORMAT_TEXT, FORMAT_DOT, FORMAT_MODEL_EXPLORER, FORMAT_COUNT } Format;
 
@@ -88,6 +89,8 @@ int cmd_print(const CommandLine *line) {
     stage = STAGE_TO_EXECUTORCH;
   if (status == ETC_OK)
     status = session_status(session_run(s, stage));
+  if (status == ETC_OK && format == FORMAT_TEXT)
+    session_warn_constants(s);
   if (status == ETC_OK)
     status = refuse_warnings(line);
   session_print_times(s);
