@@ -139,10 +139,10 @@ static ConstantItem read_word(StrView word) {
 
 static EtcStatus check_word(Session *s, StrView name, StrView word) {
   if (is_foreign(word))
-    return session_usage(s, "--constant",
-                         "write true, false or a decimal number; text goes in quotes",
-                         "constant method '" SV_FMT "': '" SV_FMT "' is not a value of etc",
-                         SV_ARG(name), SV_ARG(word));
+    return session_usage(
+        s, "--constant", "write true, false or a decimal number; text goes in quotes",
+        "constant method '" SV_FMT "': '" SV_FMT "' is no number or bool as etc reads them",
+        SV_ARG(name), SV_ARG(word));
   if (is_digits(word) && read_word(word).kind != CONSTANT_INT)
     return session_usage(s, "--constant", "in quotes it is text",
                          "constant method '" SV_FMT "': " SV_FMT " does not fit 64 bits",

@@ -68,4 +68,17 @@ CASES = [
              k2 = Identity(c2) g2 = Cos(g) h2 = SequenceInsert(h, g2) }>
          y = ConcatFromSequence<axis = 0>(r) z = SequenceAt(r, i) l = SequenceLength(r)""",
          [[floats(2, 3), floats(n), whole(i)] for n, i in ((3, 0), (1, 3), (5, -4))], {"n": "1..5"}),
+    # The states of several layers, as a list that each step makes anew of as many tensors; beside it a tensor, a list that grows, and rows.
+    Case("list-remade", "float[n,2] x, float[1,2] h", "float[1,2] y, float[rows,2] z, float[steps,1,2] o, int64 l", TRUE + """
+         e = SequenceEmpty<dtype = 1>() a = Neg(h) s = SequenceConstruct(h, a) shape = Shape<start = 0, end = 1>(x) steps = Squeeze(shape)
+         q, g, f, o = Loop (steps, t, s, h, e) <
+             body = b (int64 i, bool c, seq(float[1,2]) s1, float[1,2] p, seq(float[1,2]) f1)
+                 => (bool k, seq(float[1,2]) s2, float[1,2] p2, seq(float[1,2]) f2, float[1,2] o2) {
+             k = Identity(c) zero = Constant<value_int = 0>() one = Constant<value_int = 1>() first = Constant<value_ints = [0]>()
+             row = Gather<axis = 0>(x, i) v = Unsqueeze(row, first) u0 = SequenceAt(s1, zero) u1 = SequenceAt(s1, one)
+             m0 = Add(v, u0) d0 = Tanh(m0) m1 = Sub(d0, u1) d1 = Tanh(m1) s2 = SequenceConstruct(d0, d1)
+             p2 = Add(p, d1) f2 = SequenceInsert(f1, d1) last = SequenceAt(s2, zero) o2 = Mul(last, p) }>
+         begin = Constant<value_int = 0>() next = Constant<value_int = 1>() y0 = SequenceAt(q, begin) y1 = SequenceAt(q, next) y2 = Sub(y0, y1) y = Add(y2, g)
+         z = ConcatFromSequence<axis = 0>(f) l = SequenceLength(q)""",
+         [[floats(n, 2), floats(1, 2)] for n in (3, 1, 6)], {"n": "1..6"}),
 ]

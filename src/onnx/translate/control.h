@@ -79,7 +79,8 @@ static inline bool are_one_element(const Type *a, const Type *b) {
 ValueId loop_scalar(Import *im, const Onnx__ValueInfoProto *input, ValueId scalar);
 /* How often the nodes, the subgraphs of these and the outputs read a name. */
 size_t loop_reads(const Onnx__GraphProto *graph, StrView name);
-/* Makes scan outputs of the states that are lists to which each step appends (loop_list.c). */
+/* Makes scan outputs of the states that are lists to which each step appends, and a state for each
+ * tensor of those that it makes anew (loop_list.c). */
 void loop_lists(Import *im, RunLoop *run);
 /* The tensors of a sequence one above the other; 0 where they differ in type or shape. */
 ValueId sequence_stack(Import *im, const Binding *sequence);
