@@ -408,8 +408,8 @@ static bool begin_states(Import *im, Attempt *a) {
     if (loop->states[k].kind != BIND_VALUE || loop->states[k].packed)
       return import_fail(
           im, DIAG_UNSUPPORTED_FEATURE,
-          "state %u is not a tensor of a common type, which needs a number of steps known "
-          "when lowering",
+          "state %u is not a tensor of a common type, which needs a number of steps that is known "
+          "when lowering: where it follows from a dim, give that one size (--dim)",
           output_of(a, k));
     a->states[k].init = loop->states[k].value;
   }
