@@ -58,6 +58,8 @@ static bool is_run(const Graph *g, NodeId n, uint64_t *first) {
   return true;
 }
 
+static bool is_product(OpId op) { return match_matrix_product(op) || op == OP_ADDMM; }
+
 /* A loop over the rows of a matrix multiplies this many elements in the time of another step. */
 enum { PRODUCT_LANES = 4 };
 
@@ -65,7 +67,7 @@ enum { PRODUCT_LANES = 4 };
 static bool costly_work(const Graph *g, NodeId n, uint64_t bytes, uint64_t largest,
                         uint64_t *work) {
   OpId op = node_cget(g, n)->op;
-  if (!match_matrix_product(op) && op != OP_ADDMM)
+  if (!is_product(op))
     return mul_u64(bytes / 4 + 1, largest / 4 + 1, work);
   ValueId a = node_value(g, n, op == OP_ADDMM);
   return mul_u64(bytes / 4 + 1, (uint64_t)value_dim(g, a, value_rank(g, a) - 1) / PRODUCT_LANES + 1,
@@ -83,11 +85,12 @@ static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t o
   if (op_has_trait(op, OP_COSTLY) &&
       (!costly_work(g, n, bytes, largest, &work) || work > FOLD_COSTLY_MAX + f->file))
     return false;
-  if (bytes > FOLD_TOTAL_MAX + 2 * f->file - f->made ||
-      work > FOLD_WORK_MAX + 8 * f->file - f->work)
+  uint64_t *done = is_product(op) ? &f->products : &f->work,
+           most = is_product(op) ? FOLD_PRODUCTS_MAX + 8 * f->file : FOLD_WORK_MAX + 4 * f->file;
+  if (bytes > FOLD_TOTAL_MAX + 2 * f->file - f->made || work > most - *done)
     return false;
   f->made += bytes;
-  f->work += work;
+  *done += work;
   return true;
 }
 

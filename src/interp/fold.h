@@ -15,7 +15,8 @@ typedef struct Fold {
   uint32_t capacity;
   uint64_t
       limit; /* a folded result may have at most limit bytes, or as many as its operands together */
-  uint64_t made, work, file; /* bytes made and work done so far; size of the largest file seen */
+  uint64_t made, work, products, file; /* bytes made, and work done so far, matrix products apart;
+                                          size of the largest file seen */
   bool keep_transposes; /* leave transposes of large constant matrices alone: products may take the
                            matrix as it lies */
   bool keep_widenings;  /* leave the first step from large quantized weights to wider numbers alone:
@@ -26,9 +27,10 @@ typedef struct Fold {
 #define FOLD_CONTENTS_MAX 1024 /* elements */
 /* What all folding of a graph may take, so that a small file cannot ask for much; models with large
  * files may fold more. Results that pass a limit stay computations. */
-#define FOLD_TOTAL_MAX ((uint64_t)32 << 20) /* bytes of results, and twice the file */
-#define FOLD_WORK_MAX ((uint64_t)1 << 27)   /* element steps, and eight times the file */
-#define FOLD_COSTLY_MAX ((uint64_t)1 << 26) /* element steps of one costly op, and the file */
+#define FOLD_TOTAL_MAX ((uint64_t)32 << 20)   /* bytes of results, and twice the file */
+#define FOLD_WORK_MAX ((uint64_t)1 << 30)     /* element steps, and four times the file */
+#define FOLD_PRODUCTS_MAX ((uint64_t)1 << 25) /* those of matrix products, and eight times it */
+#define FOLD_COSTLY_MAX ((uint64_t)1 << 26)   /* element steps of one costly op, and the file */
 #define FOLD_ALWAYS_MAX                                                                            \
   ((uint64_t)1 << 10) /* operands and results of that many bytes: no limit                         \
                        */

@@ -382,8 +382,21 @@ def difference_cases():
         yield Case(f"features_{name}", "TreeEnsembleRegressor", "x", feeds, n_targets=2, **made, dims={"n": "1..8"}, shapes={"x": ["n", features]}, **ML)
 
 
+def leaf_cases():
+    """Several weights at one leaf, as exporters write the number of a leaf for each class: of one target the first counts, of several their sum."""
+    rng = np.random.default_rng(20261129)
+    feeds = [{"x": rng.standard_normal((n, 4)).astype(F32)} for n in (7, 1)]
+    for targets, how in ((1, "SUM"), (1, "AVERAGE"), (1, "MAX"), (2, "SUM")):
+        made = ensemble("target", 3, 3, 4, targets)
+        for key in ("treeids", "nodeids", "ids"):
+            made[f"target_{key}"] = made[f"target_{key}"] * 2
+        made["target_weights"] = made["target_weights"] + [w + 10 for w in made["target_weights"]]
+        yield Case(f"leaves_{targets}_{how}", "TreeEnsembleRegressor", "x", feeds, n_targets=targets, aggregate_function=how, **made,
+                   dims={"n": "1..8"}, shapes={"x": ["n", 4]}, **ML)
+
+
 ALL = (feature_cases, label_cases, linear_cases, support_cases, tree_cases, split_cases, ensemble_cases, two_class_cases, newest_cases,
-       lopsided_cases, chain_cases, difference_cases)
+       lopsided_cases, chain_cases, difference_cases, leaf_cases)
 
 
 def main():

@@ -51,6 +51,21 @@ static ValueId regression(Import *im, const Trees *t, ValueId x, PostTransform p
   return t->results == 1 ? post_single(im, post, y) : post_apply(im, post, y);
 }
 
+/* Of one target ONNX Runtime takes the first weight of a leaf: exporters write the number of a leaf
+ * once for each class. */
+static void keep_first_votes(Import *im, Trees *t) {
+  bool *has_vote = ARENA_ARRAY(&im->scratch, bool, t->node_count);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < t->vote_count; i++) {
+    TreeVote vote = t->votes[i];
+    if (has_vote[vote.node])
+      continue;
+    has_vote[vote.node] = true;
+    t->votes[kept++] = vote;
+  }
+  t->vote_count = kept;
+}
+
 void translate_tree_regressor(Import *im) {
   Trees t = {0};
   ValueId x = read_samples(im, &t);
@@ -59,8 +74,11 @@ void translate_tree_regressor(Import *im) {
     import_fail(im, DIAG_ATTR_VALUE, "'n_targets' is %lld", (long long)targets);
   PostTransform post = post_read(im);
   t.results = (uint32_t)targets;
-  if (trees_read(im, &t, "target"))
-    out(im, 0, regression(im, &t, x, post, DTYPE_F32));
+  if (!trees_read(im, &t, "target"))
+    return;
+  if (t.results == 1)
+    keep_first_votes(im, &t);
+  out(im, 0, regression(im, &t, x, post, DTYPE_F32));
 }
 
 /* The standard numbers SOFTMAX 1 and LOGISTIC 2, ONNX Runtime the other way round. */
