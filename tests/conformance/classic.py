@@ -393,6 +393,15 @@ def leaf_cases():
         made["target_weights"] = made["target_weights"] + [w + 10 for w in made["target_weights"]]
         yield Case(f"leaves_{targets}_{how}", "TreeEnsembleRegressor", "x", feeds, n_targets=targets, aggregate_function=how, **made,
                    dims={"n": "1..8"}, shapes={"x": ["n", 4]}, **ML)
+    # A single tree, whose class is known by leaf: ties, negative votes, leaves with votes for some classes or none; base values.
+    for base in ({}, {"base_values": [0.5, 0.25, -0.5, 0.0, 1.0]}):
+        made = ensemble("class", 2, 5, 4, 5)  # the first one is a leaf alone
+        made["class_weights"] = [float(rng.integers(-1, 2)) for _ in made["class_weights"]]
+        kept = {"nodes": [i for i, tree in enumerate(made["nodes_treeids"]) if tree],
+                "class": [i for i, tree in enumerate(made["class_treeids"]) if tree and rng.random() < (1 if base else 0.5)]}
+        made = {key: [values[i] for i in kept[key[:5]]] for key, values in made.items()}
+        yield Case(f"leaves_of_classes{'_base' if base else ''}", "TreeEnsembleClassifier", "x", [{"x": rng.standard_normal((n, 4)).astype(F32)} for n in (40, 1)],
+                   classlabels_int64s=[5, 2, 8, 1, 9], out=(I64, F32), **base, **made, dims={"n": "1..40"}, shapes={"x": ["n", 4]}, **ML)
 
 
 ALL = (feature_cases, label_cases, linear_cases, support_cases, tree_cases, split_cases, ensemble_cases, two_class_cases, newest_cases,

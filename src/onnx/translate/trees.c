@@ -42,7 +42,7 @@ static ValueId regression(Import *im, const Trees *t, ValueId x, PostTransform p
                        t->base.count, t->results);
   bool plain = all_voted(t, trees_voted(im, t)) ||
                (!t->base.count && (t->aggregate == TREES_SUM || t->aggregate == TREES_AVERAGE));
-  ValueId voted = 0, y = trees_walk(im, t, fit_samples(im, t, x), plain ? NULL : &voted);
+  ValueId voted = 0, y = trees_walk(im, t, fit_samples(im, t, x), plain ? NULL : &voted, NULL);
   if (t->base.count)
     y = ex_add(im, y, base_row(im, t, ex_dtype(im, y)));
   if (t->base.count && voted)
@@ -162,8 +162,10 @@ static void one_class(Import *im, const Classifier *c, ValueId score) {
   out(im, 1, post_single(im, c->post, ex_cast(im, score, DTYPE_F32)));
 }
 
-/* Classes without a vote do not win, unless there are base values. */
-static void many_classes(Import *im, const Classifier *c, ValueId sums, ValueId voted) {
+/* Classes without a vote do not win, unless there are base values. winner: the class is known by
+ * leaf, or 0; a forest of several outputs uses nothing else of trees that have a class a leaf. */
+static void many_classes(Import *im, const Classifier *c, ValueId sums, ValueId voted,
+                         ValueId winner) {
   if (c->t.base.count && c->t.base.count != c->t.results)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u classes", c->t.base.count,
                 c->t.results);
@@ -172,7 +174,8 @@ static void many_classes(Import *im, const Classifier *c, ValueId sums, ValueId 
     scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));
   else if (voted)
     sums = ex_where(im, voted, sums, ex_number(im, sums, -INFINITY));
-  classes_out(im, &c->classes, ex_argmax(im, sums, 1, false));
+  winner = winner && !c->t.base.count ? winner : ex_argmax(im, sums, 1, false);
+  classes_out(im, &c->classes, winner);
   out(im, 1, post_apply(im, c->post, ex_cast(im, scores, DTYPE_F32)));
 }
 
@@ -188,12 +191,12 @@ void translate_tree_classifier(Import *im) {
   c.t.aggregate = TREES_SUM;
   c.voted = trees_voted(im, &c.t);
   bool uncertain = c.t.results > 2 && !c.t.base.count && !all_voted(&c.t, c.voted);
-  ValueId voted = 0,
-          sums = trees_walk(im, &c.t, fit_samples(im, &c.t, x), uncertain ? &voted : NULL);
+  ValueId voted = 0, winner = 0;
+  ValueId sums = trees_walk(im, &c.t, fit_samples(im, &c.t, x), uncertain ? &voted : NULL, &winner);
   if (c.t.results == 1)
     one_class(im, &c, sums);
   else if (c.t.results == 2)
     two_classes(im, &c, sums);
   else
-    many_classes(im, &c, sums, voted);
+    many_classes(im, &c, sums, voted, winner);
 }

@@ -55,7 +55,9 @@ typedef enum TreeVoted { VOTED_NEVER, VOTED_SOMETIMES, VOTED_ALWAYS } TreeVoted;
 /* For each result: does each sample get a vote for it? */
 TreeVoted *trees_voted(Import *im, const Trees *t);
 /* The votes of all trees for samples x [N, features], aggregated: [N, results]. A result without a
- * vote is 0. *voted, unless NULL: bools [N, results] that say which have one. */
-ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted);
+ * vote is 0. *voted, unless NULL: bools [N, results] that say which have one. *winner, unless NULL,
+ * is set for a single tree: the result [N] with most votes, the first of several, 0 without a
+ * vote. */
+ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted, ValueId *winner);
 
 #endif

@@ -459,7 +459,27 @@ static ValueId aggregated(Import *im, const Walk *w, ValueId votes) {
   return w->t->aggregate == TREES_AVERAGE ? ex_with(im, OP_DIV_TENSOR, y, w->t->root_count) : y;
 }
 
-ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
+/* Of a single tree: the result with most votes where the samples end, the first of several. */
+static ValueId winner_at(Import *im, const Walk *w, const Entries *e, ValueId at) {
+  const Trees *t = w->t;
+  uint64_t results = t->results;
+  const double *rows = vote_rows(im, w, e, false), *present = vote_rows(im, w, e, true);
+  int64_t *best = ARENA_ARRAY(&im->scratch, int64_t, e->count);
+  for (uint32_t i = 0; i < e->count; i++) {
+    double most = -INFINITY;
+    for (uint64_t r = 0; r < results; r++) {
+      double sum = t->wide ? rows[i * results + r] : (double)(float)rows[i * results + r];
+      if (present[i * results + r] == 0 || sum <= most)
+        continue;
+      most = sum;
+      best[i] = (int64_t)r;
+    }
+  }
+  ValueId winner = ex_look_up(im, build_const_ints(&im->b, best, e->count), at);
+  return EX_VIEW(im, winner, ex_dim(im, at, 0));
+}
+
+ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted, ValueId *winner) {
   Walk w = {.t = t};
   make_tests(im, &w);
   measure_depths(im, &w);
@@ -476,6 +496,8 @@ ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
   SymInt samples = ex_dim(im, x, 0);
   bool plain = !w.two_copies && !w.by_difference;
   ValueId at = walk_down(im, &w, &e, plain ? x : with_copies(im, &w, x));
+  if (winner && t->root_count == 1)
+    *winner = winner_at(im, &w, &e, at);
   ValueId y =
       aggregated(im, &w, votes_at(im, &w, vote_rows(im, &w, &e, false), e.count, at, samples));
   if (voted) {
