@@ -82,7 +82,7 @@ static Status refuse_object(const Loading *l, const char *why) {
     diag_hint(d, "check the path");
   else
     diag_hint(d, "compile the plug-in as a shared object for this machine (-shared -fPIC); this "
-                 "file is none, or lacks libraries that it needs");
+                 "file is not one, or libraries that it needs are missing");
   return diag_end(d);
 }
 

@@ -195,12 +195,11 @@ void loop_bind(Import *im, const RunLoop *run, const ValueId *results) {
   uint32_t count = run->state_count + run->scan_count, lists = count - run->list_count, items;
   for (uint32_t i = 0; i < count && import_ok(im); i += items) {
     uint32_t output = run->outputs[i];
-    const Binding *before = i < run->state_count || i >= lists ? &run->given[output] : NULL;
     items = 1;
     if (i >= lists) {
-      bind_list(im, output, before, results[i]);
-    } else if (before && before->kind == BIND_SEQUENCE) {
-      items = before->count;
+      bind_list(im, output, &run->given[output], results[i]);
+    } else if (i < run->state_count && run->given[output].kind == BIND_SEQUENCE) {
+      items = run->given[output].count;
       out_sequence(im, output, results + i, items);
     } else {
       out(im, output, results[i]);

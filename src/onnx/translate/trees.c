@@ -174,8 +174,7 @@ static void many_classes(Import *im, const Classifier *c, ValueId sums, ValueId 
     scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));
   else if (voted)
     sums = ex_where(im, voted, sums, ex_number(im, sums, -INFINITY));
-  winner = winner && !c->t.base.count ? winner : ex_argmax(im, sums, 1, false);
-  classes_out(im, &c->classes, winner);
+  classes_out(im, &c->classes, winner ? winner : ex_argmax(im, sums, 1, false));
   out(im, 1, post_apply(im, c->post, ex_cast(im, scores, DTYPE_F32)));
 }
 
@@ -190,9 +189,10 @@ void translate_tree_classifier(Import *im) {
     return;
   c.t.aggregate = TREES_SUM;
   c.voted = trees_voted(im, &c.t);
-  bool uncertain = c.t.results > 2 && !c.t.base.count && !all_voted(&c.t, c.voted);
+  bool by_votes = c.t.results > 2 && !c.t.base.count, uncertain = !all_voted(&c.t, c.voted);
   ValueId voted = 0, winner = 0;
-  ValueId sums = trees_walk(im, &c.t, fit_samples(im, &c.t, x), uncertain ? &voted : NULL, &winner);
+  ValueId sums = trees_walk(im, &c.t, fit_samples(im, &c.t, x),
+                            by_votes && uncertain ? &voted : NULL, by_votes ? &winner : NULL);
   if (c.t.results == 1)
     one_class(im, &c, sums);
   else if (c.t.results == 2)

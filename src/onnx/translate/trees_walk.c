@@ -460,10 +460,11 @@ static ValueId aggregated(Import *im, const Walk *w, ValueId votes) {
 }
 
 /* Of a single tree: the result with most votes where the samples end, the first of several. */
-static ValueId winner_at(Import *im, const Walk *w, const Entries *e, ValueId at) {
+static ValueId winner_at(Import *im, const Walk *w, const Entries *e, const double *rows,
+                         ValueId at) {
   const Trees *t = w->t;
   uint64_t results = t->results;
-  const double *rows = vote_rows(im, w, e, false), *present = vote_rows(im, w, e, true);
+  const double *present = vote_rows(im, w, e, true);
   int64_t *best = ARENA_ARRAY(&im->scratch, int64_t, e->count);
   for (uint32_t i = 0; i < e->count; i++) {
     double most = -INFINITY;
@@ -496,10 +497,10 @@ ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted, ValueI
   SymInt samples = ex_dim(im, x, 0);
   bool plain = !w.two_copies && !w.by_difference;
   ValueId at = walk_down(im, &w, &e, plain ? x : with_copies(im, &w, x));
+  const double *rows = vote_rows(im, &w, &e, false);
   if (winner && t->root_count == 1)
-    *winner = winner_at(im, &w, &e, at);
-  ValueId y =
-      aggregated(im, &w, votes_at(im, &w, vote_rows(im, &w, &e, false), e.count, at, samples));
+    *winner = winner_at(im, &w, &e, rows, at);
+  ValueId y = aggregated(im, &w, votes_at(im, &w, rows, e.count, at, samples));
   if (voted) {
     ValueId present = votes_at(im, &w, vote_rows(im, &w, &e, true), e.count, at, samples);
     *voted = ex_with(im, OP_GT_TENSOR, ex_reduce_one(im, OP_AMAX, present, 1, false), 0);
