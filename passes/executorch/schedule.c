@@ -4,8 +4,9 @@
  * built node by node, of those that have run the same nodes the one with the lowest peak is kept,
  * and of all the WIDTH that have least in use (a beam search; with all of them it would be the
  * exact dynamic program of Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly
- * Wired Neural Networks for Edge Devices", 2020). Orders whose peak passes a limit are dropped; the
- * limit begins at the lower bound and rises when nothing is found. A node that leaves no more in
+ * Wired Neural Networks for Edge Devices", 2020). Orders whose peak passes a limit are dropped: the
+ * limit is the peak at hand first, so that one search tells where nothing is to be gained, then the
+ * lower bound, then between what was found and what was not. A node that leaves no more in
  * use than before goes first, without a choice: later it could only free less or as much. */
 #include "passes/executorch/schedule.h"
 
@@ -17,6 +18,7 @@ enum {
   WIDTH = 32,        /* orders kept */
   CHOICES = 8,       /* nodes tried after each */
   LIMITS = 6,        /* limits tried */
+  CLOSE = 512,       /* a peak this part above the bound will do */
   MAX_WORK = 1 << 28 /* bytes copied and nodes looked at, about 0.1 s */
 };
 
@@ -74,7 +76,7 @@ static void run_node(const ScheduleProblem *p, const uint16_t *left, uint32_t no
 }
 
 static uint64_t begin(const ScheduleProblem *p, uint16_t *left) {
-  uint64_t live = 0;
+  uint64_t live = p->always;
   for (uint32_t i = 0; i < p->buffer_count; i++) {
     left[i] = (uint16_t)p->buffers[i].uses;
     live += p->buffers[i].given ? p->buffers[i].size : 0;
@@ -111,7 +113,7 @@ uint64_t schedule_bound(const ScheduleProblem *p) {
     }
     most = bytes - over > most ? bytes - over : most;
   }
-  return most > given ? most : given;
+  return p->always + (most > given ? most : given);
 }
 
 /* --- the beam --- */
@@ -256,29 +258,35 @@ static State *make_states(const ScheduleProblem *p, Arena *scratch) {
   return states;
 }
 
-bool schedule_search(const ScheduleProblem *p, Arena *scratch, uint32_t *order) {
+bool schedule_search_whole(const ScheduleProblem *p, uint64_t enough, Arena *scratch,
+                           uint32_t *order, uint64_t *work) {
   uint32_t n = p->node_count, *found = ARENA_ARRAY(scratch, uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
     found[i] = i;
   uint64_t low = schedule_bound(p), high = schedule_peak(p, found, scratch);
   bool better = false;
+  low = low > enough ? low : enough;
   if (low >= high)
     return false;
   Beam b = {.p = p,
             .states = make_states(p, scratch),
             .next = make_states(p, scratch),
             .moves = ARENA_ARRAY(scratch, Move, WIDTH * CHOICES),
-            .steps = ARENA_ARRAY(scratch, Step, (size_t)n * WIDTH)};
-  b.limit = low;
-  for (unsigned i = 0; i < LIMITS && low < high; i++) {
+            .steps = ARENA_ARRAY(scratch, Step, (size_t)n * WIDTH),
+            .work = *work};
+  b.limit = high - 1;
+  for (unsigned i = 0; i < LIMITS && low + high / CLOSE < high; i++) {
     if (find_order(&b, found)) {
       better = true;
       memcpy(order, found, n * sizeof *order);
       high = schedule_peak(p, order, scratch);
+    } else if (!better) {
+      break;
     } else {
       low = b.limit + 1;
     }
-    b.limit = i + 2 == LIMITS ? high - 1 : low + (high - low) / 2;
+    b.limit = i == 0 ? low : low + (high - low) / 2;
   }
+  *work = b.work;
   return better;
 }

@@ -30,6 +30,7 @@ typedef struct ScheduleProblem {
   const ScheduleNode *nodes;
   const ScheduleBuffer *buffers;
   uint32_t node_count, buffer_count; /* node_count at most SCHEDULE_MAX_NODES */
+  uint64_t always;                   /* bytes that are in use all the time, beside the buffers */
 } ScheduleProblem;
 
 /* The most bytes in use at one time when the nodes run in that order. */
@@ -39,7 +40,13 @@ uint64_t schedule_peak(const ScheduleProblem *p, const uint32_t *order, Arena *s
 uint64_t schedule_bound(const ScheduleProblem *p);
 
 /* Looks for an order with a lower peak than that of the nodes as they are; false: none was found.
- * The work is limited, and grows with the square of the nodes. */
+ * The nodes are taken apart where one comes before or after each of the others, and each part whose
+ * peak counts is searched on its own. The work is limited. */
 bool schedule_search(const ScheduleProblem *p, Arena *scratch, uint32_t *order);
+
+/* The same of all nodes at once; a peak of `enough` will do. *work: how much has been done, which
+ * grows with the square of the nodes; nothing is looked for when it is too much. */
+bool schedule_search_whole(const ScheduleProblem *p, uint64_t enough, Arena *scratch,
+                           uint32_t *order, uint64_t *work);
 
 #endif
