@@ -17,9 +17,9 @@
 enum {
   WIDTH = 32,        /* orders kept */
   CHOICES = 8,       /* nodes tried after each */
-  LIMITS = 6,        /* limits tried */
+  LIMITS = 4,        /* limits tried */
   CLOSE = 512,       /* a peak this part above the bound will do */
-  MAX_WORK = 1 << 28 /* bytes copied and nodes looked at, about 0.1 s */
+  MAX_WORK = 1 << 26 /* bytes copied and nodes looked at, about 25 ms */
 };
 
 /* After some nodes have run. */
