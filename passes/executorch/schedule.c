@@ -17,7 +17,7 @@
 enum {
   WIDTH = 32,        /* orders kept */
   CHOICES = 8,       /* nodes tried after each */
-  LIMITS = 4,        /* limits tried */
+  LIMITS = 6,        /* limits tried */
   CLOSE = 512,       /* a peak this part above the bound will do */
   MAX_WORK = 1 << 26 /* bytes copied and nodes looked at, about 25 ms */
 };

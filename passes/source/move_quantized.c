@@ -82,11 +82,11 @@ static bool moved_axis(const Graph *g, NodeId n, uint32_t axis, uint32_t *to) {
 
 static ValueId move_weight(Builder *b, NodeId n) {
   Graph *g = b->g;
-  NodeId def = node_cget(g, n)->op == OP_CAT ? 0 : dequantized_constant(g, node_value(g, n, 0));
-  if (!def)
+  NodeId def = node_cget(g, n)->op == OP_CAT ? 0 : value_def(g, node_value(g, n, 0));
+  if (!is_dequantize(g, def) || !match_weight(g, node_value(g, def, 0)))
     return 0;
   Quantization q = quantization_of(g, def);
-  if (q.block || (q.scales && !moved_axis(g, n, q.axis, &q.axis)))
+  if (q.block || q.dynamic || (q.scales && !moved_axis(g, n, q.axis, &q.axis)))
     return 0;
   ValueId codes = node_value(g, def, 0), moved = again(b, n, &codes, 1);
   return build_dequantize(b, moved, &q);

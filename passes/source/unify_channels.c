@@ -34,7 +34,7 @@ static bool read_channels(const Graph *g, NodeId n, Arena *arena, Channels *c) {
   ValueId x = node_value(g, n, 0);
   const Constant *scales = q.scales ? value_constant(g, q.scales) : NULL,
                  *zeros = q.zeros ? value_constant(g, q.zeros) : NULL;
-  if (!scales || (q.zeros && !zeros) || value_is_const(g, x))
+  if (!scales || (q.zeros && !zeros) || match_weight(g, x))
     return false;
   int64_t count = (int64_t)(scales->size / sizeof(float));
   *c = (Channels){.count = count,

@@ -116,6 +116,22 @@ bool match_then_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *n
   return true;
 }
 
+bool match_weight(const Graph *g, ValueId v) {
+  while (v && !value_is_const(g, v)) {
+    NodeId n = value_def(g, v);
+    uint32_t operands = 0;
+    if (!n || op_has_trait(node_cget(g, n)->op, OP_EFFECT | OP_RANDOM))
+      return false;
+    FOR_OPERANDS(g, n, operand, {
+      v = operand ? operand : v;
+      operands += operand != 0;
+    })
+    if (operands != 1)
+      return false;
+  }
+  return v != 0;
+}
+
 bool match_with_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number) {
   if (match_then_number(g, v, op, x, number))
     return true;

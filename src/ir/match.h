@@ -20,6 +20,9 @@ bool match_number(const Graph *g, ValueId v, double *number);
 bool match_clamped(const Graph *g, ValueId v, double *least, double *most);
 /* v is a constant of this number only, as exporters give where a norm has no scale or shift. */
 bool match_filled(const Graph *g, ValueId v, double number);
+/* v is a constant, or made of one alone, as large weights are that fold_constants leaves for its
+ * size. */
+bool match_weight(const Graph *g, ValueId v);
 /* v = op(x, number) in either order of the operands (the caller knows that op commutes), number a
  * one-element constant. */
 bool match_with_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number);

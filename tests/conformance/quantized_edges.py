@@ -45,7 +45,7 @@ def node(line):
     for pair in attributes.split():
         key, value = pair.split("=", 1)
         numbers = [float(x) if "." in x else int(x) if x.lstrip("-").isdigit() else x for x in value.rstrip(",").split(",")]
-        made.attribute.append(helper.make_attribute(key, numbers if "," in value else numbers[0]))
+        made.attribute.append(helper.make_attribute(key, value if key == "equation" else numbers if "," in value else numbers[0]))
     return made
 
 
@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights):
         yield from make()
 
 
@@ -574,3 +574,12 @@ def constants_at_run_time():
     rows = ("pq, ps, pz = DynamicQuantizeLinear(p)\nm = MatMulInteger(pq, wq, pz)\nf = Cast(m) to=1\ns = Mul(ps, ws)\nk = Mul(f, s)\n"
             "t = Transpose(k) perm=1,0\ny = MatMul(x, t)\n")
     yield "constant-rows", model(rows, {"x": x}, {"p": positions, "wq": codes(I8, 8, 8) // 2, "ws": F32(0.02)}, {"y": F32}), {"x": x}, [None], None
+
+
+def large_weights():
+    """Weights by channel that fold_constants leaves a transpose of, for their size: as torch writes linear, and products by Einsum."""
+    x = normal(2, 3, 256)
+    numbers = {**q("x", 0.03, 3), **q("y", 0.05, -4), "wq": codes(I8, 160, 256), "ws": (RNG.random(160).astype(F32) + F32(0.5)) * F32(5e-4)}
+    for name, product in (("linear", "wt = Transpose(wr) perm=1,0\ny = MatMul(xr, wt)\n"), ("einsum", "y = Einsum(xr, wr) equation=btk,nk->btn\n")):
+        text = pair("x") + "wr = DequantizeLinear(wq, ws) axis=0\n" + product + pair("y")
+        yield f"large-weights-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()

@@ -172,7 +172,8 @@ static Dims shape_by(const Einsum *e, const uint8_t *labels, uint32_t count) {
   return s;
 }
 
-/* [both, x, y] as a 3-D tensor; dims of size 1 that stand for more are expanded. */
+/* [both, x, y] as a 3-D tensor, or [x, y] as a matrix where nothing is in both; dims of size 1 that
+ * stand for more are expanded. */
 static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const LabelList *both,
                            const LabelList *x, const LabelList *y) {
   LabelList all = joined(im, both, x, y);
@@ -182,8 +183,10 @@ static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Lab
   Dims full = shape_by(e, all.at, all.count);
   const SymInt *d = full.d, *end = d + both->count;
   v = ex_expand(im, v, d, full.rank);
-  return EX_VIEW(im, v, shape_product(im, d, both->count), shape_product(im, end, x->count),
-                 shape_product(im, end + x->count, y->count));
+  SymInt rows = shape_product(im, end, x->count),
+         columns = shape_product(im, end + x->count, y->count);
+  return both->count ? EX_VIEW(im, v, shape_product(im, d, both->count), rows, columns)
+                     : EX_VIEW(im, v, rows, columns);
 }
 
 static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
@@ -201,7 +204,8 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   }
   ValueId x = as_matrices(im, e, a, &g.both, &g.left, &g.sum),
           y = as_matrices(im, e, b, &g.both, &g.sum, &g.right);
-  result.value = ex_view_as(im, ex_bmm(im, x, y), shape_by(e, result.labels, result.rank));
+  ValueId product = g.both.count ? ex_bmm(im, x, y) : ex_mm(im, x, y);
+  result.value = ex_view_as(im, product, shape_by(e, result.labels, result.rank));
   *a = result;
 }
 
