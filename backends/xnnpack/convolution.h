@@ -79,6 +79,8 @@ void xl_convolution_node(XnnLowering *l, const ConvolutionNode *c, XnnId in, Xnn
 /* Computes a transposed convolution, from in to out, both [n, h, w, c], by ordinary ones; false
  * when XNNPACK's own node is to do it. */
 bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
+/* The same over dynamic sizes; in: lines may be rows of one image, too. */
+bool xl_by_dynamic_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
 /* Computes a convolution, from in to out, both [n, h, w, c], on strips of the image; false when
  * that saves too little memory. */

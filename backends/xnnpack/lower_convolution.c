@@ -336,7 +336,9 @@ static void on_varying_lines(XnnLowering *l, NodeId n, const Convolution *c, con
                              uint32_t count, bool whole) {
   Permuted t = lines_as_image(l, node_value(l->g, n, 0));
   XnnId result = xl_result_permuted(l, node_result(l->g, n, 0), t);
-  if (!whole || !xl_by_product(l, n, c, t.id, result))
+  bool other = c->transposed ? xl_by_dynamic_phases(l, n, c, t.id, result)
+                             : whole && xl_by_product(l, n, c, t.id, result);
+  if (!other)
     add_pieces(l, n, c, pieces, count, t.id, result);
 }
 

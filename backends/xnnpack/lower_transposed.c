@@ -375,32 +375,12 @@ static bool read_sizes(XnnLowering *l, NodeId n, Phases *p) {
   return true;
 }
 
-/* A line of a length that varies, with all phases as channels where nothing has to be cut off: what
- * ends a vocoder or a separator, whose one output would be computed sixteenfold. */
-static bool by_open_line(XnnLowering *l, NodeId n, Phases *p, XnnId in, XnnId out) {
-  const Convolution *c = p->c;
-  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
-  uint32_t kernel = c->kernel[1], stride = c->stride[1], taps = stride ? kernel / stride : 0;
-  if (c->rank != 1 || c->groups > 1 || c->dilation[1] > 1 || c->padding[1] || c->adjust[1] ||
-      taps == 0 || kernel % stride || !sym_is_const(p->batch) ||
-      sixteens((uint64_t)stride * c->out_channels) * 2 > sixteens(c->out_channels) * stride)
-    return false;
-  Part row = {1, 0, 1, 0, 0}, all = {stride, 0, taps, taps - 1, taps - 1};
-  p->axis[0] = (Axis){.step = 1, .dilation = 1};
-  p->axis[1] = (Axis){.step = stride, .dilation = 1};
-  SymInt length = sym_add(&l->g->syms, value_dim(l->g, x, 2), taps - 1);
-  XnnId phases = convolved(l, p, &row, &all, in, 1, length);
-  SymInt dims[] = {p->batch, 1, value_dim(l->g, y, 2), c->out_channels};
-  xl_reshape(l, phases, dims, 4, out);
-  return true;
-}
-
 bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
   Phases p;
   if (!xl_ok(l) || !read_operands(l, n, c, &p))
     return false;
   if (!read_sizes(l, n, &p))
-    return by_open_line(l, n, &p, in, out);
+    return xl_by_dynamic_phases(l, n, c, in, out);
   if (!choose(&p))
     return false;
   const Axis *high = &p.axis[0];
