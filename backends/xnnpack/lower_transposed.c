@@ -10,7 +10,10 @@
  * where the stride divides the kernel by one convolution on an image that is some rows larger, of
  * whose result the rest is cut off, else by one that reads what any of the phases reads, with zeros
  * for the taps that a phase does not have.
- * What is cheapest is taken, in each of the two dims. */
+ * What is cheapest is taken, in each of the two dims.
+ *
+ * One of the sizes may be dynamic, which a reshape can infer; see lower_transposed_dynamic.c for
+ * several. */
 #include "backends/xnnpack/convolution.h"
 
 enum {
@@ -50,7 +53,9 @@ typedef struct Phases {
   ValueId weight, bias;
   bool half;
   SymInt batch;
-  uint32_t in[2];
+  uint32_t in[2];   /* upper bounds */
+  SymInt length[2]; /* of the phases */
+  bool dynamic[2];  /* which one of them is */
   Axis axis[2];
 } Phases;
 
@@ -122,6 +127,11 @@ static bool split_phases(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding
   return true;
 }
 
+/* XNNPACK's slices have no dynamic sizes. */
+static bool can_crop(const Phases *p, uint32_t i, const Axis *a) {
+  return !p->dynamic[i] || a->length * a->phases == a->size;
+}
+
 /* False when the dim cannot be computed by phases. */
 static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
   const Convolution *c = p->c;
@@ -133,11 +143,14 @@ static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) 
     return false;
   a->length = (size + stride - 1) / stride;
   a->phases = a->length == 1 ? size : stride;
+  if (p->dynamic[i] && (a->length == 1 || stride != c->stride[i]))
+    return false;
   if (grouping == ALL_PHASES)
-    return join_phases(a, in, kernel, padding);
+    return join_phases(a, in, kernel, padding) && can_crop(p, i, a);
   if (grouping == ALL_TAPS)
-    return c->in_channels >= LEAST_CHANNELS && join_taps(a, in, kernel, padding);
-  return split_phases(a, in, kernel, padding, grouping);
+    return c->in_channels >= LEAST_CHANNELS && join_taps(a, in, kernel, padding) &&
+           can_crop(p, i, a);
+  return split_phases(a, in, kernel, padding, grouping) && can_crop(p, i, a);
 }
 
 /* --- what it costs --- */
@@ -312,14 +325,15 @@ static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Par
 /* The parts of some rows as [n, h, phases of rows * w, phases of columns * c]. */
 static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
   const Axis *wide = &p->axis[1];
-  SymInt height = p->axis[0].length, line = (SymInt)wide->phases * p->c->out_channels;
-  SymInt split[] = {p->batch, height, wide->length, h->count, line},
-         permuted[] = {p->batch, height, h->count, wide->length, line},
-         joined[] = {p->batch, height, (SymInt)h->count * wide->length, line};
+  SymInt height = p->length[0], width = p->length[1],
+         line = (SymInt)wide->phases * p->c->out_channels;
+  SymInt split[] = {p->batch, height, width, h->count, line},
+         permuted[] = {p->batch, height, h->count, width, line},
+         joined[] = {p->batch, height, sym_mul(&l->g->syms, width, h->count), line};
   XnnId items[MAX_PARTS], rows;
   for (uint32_t i = 0; i < wide->count; i++) {
-    items[i] = convolved(l, p, h, &wide->parts[i], in, height, wide->length);
-    SymInt dims[] = {p->batch, height, wide->length, h->count,
+    items[i] = convolved(l, p, h, &wide->parts[i], in, height, width);
+    SymInt dims[] = {p->batch, height, width, h->count,
                      (SymInt)wide->parts[i].count * p->c->out_channels};
     if (h->count > 1)
       items[i] = xl_reshaped(l, items[i], dims, 5);
@@ -365,37 +379,46 @@ static bool read_operands(XnnLowering *l, NodeId n, const Convolution *c, Phases
          !((p->half || !numbers) && xl_has_one_input_a_group(c));
 }
 
-/* Of sizes that do not vary but for the batch. */
+/* Of which one is dynamic at most. */
 static bool read_sizes(XnnLowering *l, NodeId n, Phases *p) {
-  uint32_t out[2];
-  if (!xl_image_sizes(l, n, p->c, p->in, out))
-    return false;
-  for (uint32_t i = 0; i < 2; i++)
-    p->axis[i].size = out[i];
-  return true;
+  const Convolution *c = p->c;
+  ValueId x = node_value(l->g, n, 0);
+  uint32_t out[2], dynamic = !sym_is_const(p->batch);
+  for (uint32_t i = 0; i < 2; i++) {
+    SymInt size = c->rank == 1 && i == 0 ? 1 : value_dim(l->g, x, c->rank + i);
+    p->in[i] = xl_upper(l, size);
+    p->length[i] = size;
+    p->dynamic[i] = !sym_is_const(size);
+    dynamic += p->dynamic[i];
+    int64_t reach = (int64_t)(c->kernel[i] - 1) * c->dilation[i] + 1 + c->adjust[i];
+    p->axis[i].size =
+        (uint32_t)((int64_t)c->stride[i] * (p->in[i] - 1) + reach - 2 * (int64_t)c->padding[i]);
+  }
+  return xl_ok(l) && (dynamic <= 1 || xl_image_sizes(l, n, c, p->in, out));
 }
 
 bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
   Phases p;
-  if (!xl_ok(l) || !read_operands(l, n, c, &p))
+  if (!xl_ok(l))
     return false;
-  if (!read_sizes(l, n, &p))
+  if (!read_operands(l, n, c, &p) || !read_sizes(l, n, &p) || !choose(&p))
     return xl_by_dynamic_phases(l, n, c, in, out);
-  if (!choose(&p))
-    return false;
-  const Axis *high = &p.axis[0];
-  SymInt line = (SymInt)p.axis[1].phases * c->out_channels;
+  SymTable *syms = &l->g->syms;
+  const Axis *high = &p.axis[0], *wide = &p.axis[1];
+  for (uint32_t i = 0; i < 2; i++) /* a result has a fixed number of phases more than the image */
+    p.length[i] = sym_add(syms, p.length[i], (SymInt)p.axis[i].length - p.in[i]);
+  SymInt line = (SymInt)wide->phases * c->out_channels,
+         columns = sym_mul(syms, p.length[1], wide->phases);
   XnnId items[MAX_PARTS];
   for (uint32_t i = 0; i < high->count; i++)
     items[i] = rows_of(l, &p, &high->parts[i], in);
   XnnId rows = items[0];
   if (high->count > 1) {
-    rows = xl_sym_temp(
-        l, 4, (SymInt[]){p.batch, high->length, (SymInt)high->phases * p.axis[1].length, line});
+    SymInt joined[] = {p.batch, p.length[0], sym_mul(syms, p.length[1], high->phases), line};
+    rows = xl_sym_temp(l, 4, joined);
     xl_concatenate(l, items, high->count, 2, rows);
   }
-  SymInt dims[] = {p.batch, (SymInt)high->length * high->phases,
-                   (SymInt)p.axis[1].length * p.axis[1].phases, c->out_channels};
+  SymInt dims[] = {p.batch, sym_mul(syms, p.length[0], high->phases), columns, c->out_channels};
   XnnId whole = xl_reshaped(l, rows, dims, 4);
   whole = cropped(l, &p, 1, cropped(l, &p, 0, whole, dims), dims);
   xl_unary(l, XNN_COPY, whole, out);

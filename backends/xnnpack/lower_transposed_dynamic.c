@@ -1,14 +1,12 @@
-/* Transposed convolutions over a dynamic height, width or length.
+/* Transposed convolutions over several dynamic sizes, which no reshape can infer.
  *
- * XNNPACK's own node computes 16 outputs at a time, of which one with few outputs, or few in each
- * group, wants a part only. Two ways make use of all 16:
+ * XNNPACK's own node computes 16 outputs at a time, however few there are, for each group by
+ * itself. Two ways make use of all 16:
  *
  *   One group: all phases (lower_transposed.c) are the output channels of one convolution of
  *   stride 1. Its kernel is filled up with zeros to a multiple of the stride, so that every phase
- *   has the same number of taps. The phases are then interleaved. For lines of a constant batch a
- *   reshape does that. Else no reshape can infer both sizes, and a transposed convolution does it
- *   whose kernel is as large as its stride and copies each phase to its place; its padding crops
- *   the result, its weights are few, and it adds the bias.
+ *   has the same number of taps. A transposed convolution whose kernel is as large as its stride
+ *   then copies each phase to its place; its padding crops the result, and it adds the bias.
  *
  *   Several groups: some of them are joined to one whose kernels are zero between the groups. */
 #include "backends/xnnpack/convolution.h"
@@ -17,14 +15,17 @@ enum {
   FULL = 16,              /* outputs that XNNPACK computes at a time */
   FREE_FLOATS = 1 << 14,  /* by which the weights may grow, whatever is saved */
   MOST_WEIGHTS = 1 << 24, /* of either way */
-  TILE_OVERHEAD = 1       /* input channels that take the time of beginning with a tap */
 };
 
-#define CLEARLY 1.25 /* times the estimate: another way must be clearly faster */
+/* In products of an ordinary convolution, as measured. */
+#define OWN_PRODUCT 1.5  /* of a transposed one */
+#define OWN_TAP 1.0      /* products: beginning with a tap of 16 outputs, of a transposed one */
+#define INTERLEAVED 24.0 /* an element of the image that is interleaved, beside its products */
+#define CLEARLY 1.25     /* times the estimate: another way must be clearly faster */
 
 /* One dim of the convolution that computes all phases, and what is cut off its result. */
 typedef struct Span {
-  uint32_t taps, front;   /* of a phase; zeros in front of the kernel */
+  uint32_t taps;          /* of a phase */
   uint32_t before, after; /* padding */
   uint32_t cut[2];        /* elements of the result, at both ends */
   uint32_t more;          /* elements at the end that no input reaches */
@@ -37,15 +38,14 @@ typedef struct Dynamic {
   Span span[2];
 } Dynamic;
 
-/* aligned: with so many zeros in front of the kernel that the padding is a multiple of the stride,
- * which is what can be left out of an image of phases. */
-static Span span_of(const Convolution *c, uint32_t i, bool aligned) {
-  uint32_t s = c->stride[i], front = aligned ? (s - c->padding[i] % s) % s : 0;
-  Span p = {.taps = (c->kernel[i] + front + s - 1) / s, .front = front};
-  uint32_t begin = c->padding[i] + front, reach = p.taps - 1;
-  int64_t end = (int64_t)p.taps * s + c->padding[i] - front - c->kernel[i] - c->adjust[i];
-  uint32_t past = end > 0 ? (uint32_t)end : 0;
-  uint32_t first = (uint32_t)min_i64(begin / s, reach), last = (uint32_t)min_i64(past / s, reach);
+static Span span_of(const Convolution *c, uint32_t i) {
+  uint32_t s = c->stride[i], begin = c->padding[i];
+  Span p = {.taps = (c->kernel[i] + s - 1) / s};
+  /* All phases with all taps are that much longer than the result at its end. */
+  int64_t end = (int64_t)p.taps * s - c->kernel[i] + c->padding[i] - c->adjust[i];
+  uint32_t past = end > 0 ? (uint32_t)end : 0, reach = p.taps - 1;
+  uint32_t first = begin / s < reach ? begin / s : reach,
+           last = past / s < reach ? past / s : reach;
   p.before = reach - first;
   p.after = reach - last;
   p.cut[0] = begin - first * s;
@@ -53,8 +53,6 @@ static Span span_of(const Convolution *c, uint32_t i, bool aligned) {
   p.more = end < 0 ? (uint32_t)-end : 0;
   return p;
 }
-
-static bool is_cut(const Span *s) { return s->cut[0] || s->cut[1] || s->more; }
 
 /* --- what it costs --- */
 
@@ -76,25 +74,15 @@ static bool is_faster(const XnnLowering *l, const Dynamic *d, double products, d
          saved > TIME_NODE + (grown > 0 ? grown * sizeof(float) * TIME_OF_STEPS : 0);
 }
 
-/* interleaved: by a node of its own. */
-static double phase_products(const Dynamic *d, bool interleaved) {
+static bool phases_are_faster(const XnnLowering *l, const Dynamic *d) {
   const Convolution *c = d->c;
-  uint64_t phases = phases_of(c), outputs = phases * c->out_channels;
-  double products = (double)d->span[0].taps * d->span[1].taps * c->in_channels * sixteens(outputs);
-  return products +
-         (interleaved ? (double)phases * (double)outputs * sixteens(c->out_channels) : 0);
-}
-
-static bool phases_are_faster(const XnnLowering *l, const Dynamic *d, bool interleaved) {
-  const Convolution *c = d->c;
-  double kernel = (double)c->kernel[0] * c->kernel[1],
-         outputs = (double)phases_of(c) * c->out_channels;
-  double own = kernel * c->in_channels * sixteens(c->out_channels);
-  double taps = (double)d->span[0].taps * d->span[1].taps,
-         weights = outputs * taps * c->in_channels - kernel * c->in_channels * c->out_channels;
-  if (interleaved)
-    weights += outputs * outputs;
-  return is_faster(l, d, phase_products(d, interleaved), own, weights);
+  double kernel = (double)c->kernel[0] * c->kernel[1], count = (double)phases_of(c),
+         taps = (double)d->span[0].taps * d->span[1].taps, in = c->in_channels,
+         own = kernel * in * sixteens(c->out_channels) * OWN_PRODUCT,
+         outputs = count * c->out_channels,
+         copies = count * (outputs * sixteens(c->out_channels) * OWN_PRODUCT + INTERLEAVED);
+  return is_faster(l, d, taps * in * sixteens(phases_of(c) * c->out_channels) + copies, own,
+                   outputs * (taps * in + outputs) - kernel * in * c->out_channels);
 }
 
 /* --- one group --- */
@@ -110,10 +98,10 @@ static void find_weights(const Dynamic *d, int32_t *to) {
              phase = (uint32_t)(i / taps / c->out_channels);
     uint32_t at[2] = {tap / d->span[1].taps, tap % d->span[1].taps},
              own[2] = {phase / c->stride[1], phase % c->stride[1]};
-    int64_t from[2];
-    for (uint32_t k = 0; k < 2; k++)
-      from[k] = (int64_t)(d->span[k].taps - 1 - at[k]) * c->stride[k] + own[k] - d->span[k].front;
-    bool inside = from[0] >= 0 && from[0] < c->kernel[0] && from[1] >= 0 && from[1] < c->kernel[1];
+    uint32_t from[2];
+    for (uint32_t k = 0; k < 2; k++) /* may be one of the zeros behind the kernel */
+      from[k] = (d->span[k].taps - 1 - at[k]) * c->stride[k] + own[k];
+    bool inside = from[0] < c->kernel[0] && from[1] < c->kernel[1];
     for (uint32_t in = 0; in < c->in_channels; in++)
       *to++ = inside ? (int32_t)(((int64_t)in * c->out_channels + output) * kernel +
                                  from[0] * c->kernel[1] + from[1])
@@ -122,7 +110,7 @@ static void find_weights(const Dynamic *d, int32_t *to) {
 }
 
 /* All phases as channels: the result of a convolution of stride 1. */
-static XnnId phases(XnnLowering *l, const Dynamic *d, XnnId bias) {
+static XnnId phases(XnnLowering *l, const Dynamic *d) {
   const Convolution *c = d->c;
   const Span *h = &d->span[0], *w = &d->span[1];
   ConvolutionNode node = {.kind = XNN_CONV2D,
@@ -146,7 +134,7 @@ static XnnId phases(XnnLowering *l, const Dynamic *d, XnnId bias) {
   like.dims[3] = node.out_channels;
   XnnId weights = xl_picked_constant(l, d->weight, false, 4, dims, from);
   XnnId out = xl_temp_of(l, &like);
-  xl_convolution_node(l, &node, d->in, weights, bias, out);
+  xl_convolution_node(l, &node, d->in, weights, XNN_NONE, out);
   return out;
 }
 
@@ -173,36 +161,12 @@ static void interleave(XnnLowering *l, const Dynamic *d, XnnId in) {
   xl_convolution_node(l, &node, in, xl_floats(l, 4, dims, copies), bias, d->out);
 }
 
-/* A line of a constant batch, whose phases a reshape interleaves. */
-static bool by_line(XnnLowering *l, NodeId n, Dynamic *d) {
-  const Convolution *c = d->c;
-  ValueId y = node_result(l->g, n, 0);
-  SymInt batch = value_dim(l->g, y, 0);
-  if (c->rank != 1 || !sym_is_const(batch))
-    return false;
-  double interleaved = phase_products(d, true);
-  Dynamic line = *d;
-  line.span[1] = span_of(c, 1, true);
-  if (is_cut(&line.span[1]) || !phases_are_faster(l, &line, false) ||
-      (value_is_const(l->g, d->weight) && phase_products(&line, false) > interleaved))
-    return false;
-  uint32_t count = (uint32_t)phases_of(c);
-  XnnId bias = d->bias ? xl_repeated_bias(l, d->bias, count * c->out_channels) : XNN_NONE;
-  SymInt dims[] = {batch, 1, value_dim(l->g, y, 2), c->out_channels};
-  xl_reshape(l, phases(l, &line, bias), dims, 4, d->out);
-  return true;
-}
-
-static bool by_phases(XnnLowering *l, NodeId n, Dynamic *d) {
+static bool by_phases(XnnLowering *l, Dynamic *d) {
   for (uint32_t i = 0; i < 2; i++)
-    d->span[i] = span_of(d->c, i, false);
-  if (phases_of(d->c) == 1)
+    d->span[i] = span_of(d->c, i);
+  if (phases_of(d->c) == 1 || !phases_are_faster(l, d))
     return false;
-  if (by_line(l, n, d))
-    return true;
-  if (!value_is_const(l->g, d->weight) || !phases_are_faster(l, d, true))
-    return false;
-  interleave(l, d, phases(l, d, XNN_NONE));
+  interleave(l, d, phases(l, d));
   return true;
 }
 
@@ -242,10 +206,9 @@ static bool by_joined_groups(XnnLowering *l, const Dynamic *d) {
   uint32_t count = joined_groups(c), in = c->in_channels / c->groups,
            out = c->out_channels / c->groups;
   double taps = (double)c->kernel[0] * c->kernel[1],
-         own = taps * c->groups * (in + TILE_OVERHEAD) * sixteens(out),
-         products = taps * (c->groups / count) * (count * in + TILE_OVERHEAD);
-  if (count == 1 || !value_is_const(l->g, d->weight) ||
-      !is_faster(l, d, products, own, taps * in * c->out_channels * (count - 1)))
+         own = taps * c->groups * (in * OWN_PRODUCT + OWN_TAP) * sixteens(out),
+         products = taps * (c->groups / count) * (count * in * OWN_PRODUCT + OWN_TAP);
+  if (count == 1 || !is_faster(l, d, products, own, taps * in * c->out_channels * (count - 1)))
     return false;
   ConvolutionNode node = {.kind = XNN_CONV_TRANSPOSE2D,
                           .groups = c->groups / count,
@@ -263,16 +226,17 @@ static bool by_joined_groups(XnnLowering *l, const Dynamic *d) {
   return true;
 }
 
+/* Of floats: codes stay with the node that integers have. */
 bool xl_by_dynamic_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
   Dynamic d = {.c = c,
                .weight = node_value(l->g, n, 1),
                .bias = node_value(l->g, n, 2),
                .in = in,
                .out = out};
-  if (!xl_ok(l) || xl_elements(l, d.weight) > MOST_WEIGHTS ||
-      (d.bias && value_is_const(l->g, d.weight) && !value_is_const(l->g, d.bias)))
+  if (!xl_ok(l) || !value_is_const(l->g, d.weight) || (d.bias && !value_is_const(l->g, d.bias)) ||
+      xl_elements(l, d.weight) > MOST_WEIGHTS)
     return false;
   if (c->groups > 1)
     return by_joined_groups(l, &d);
-  return c->dilation[0] == 1 && c->dilation[1] == 1 && by_phases(l, n, &d);
+  return c->dilation[0] == 1 && c->dilation[1] == 1 && by_phases(l, &d);
 }
