@@ -132,25 +132,31 @@ static bool can_crop(const Phases *p, uint32_t i, const Axis *a) {
   return !p->dynamic[i] || a->length * a->phases == a->size;
 }
 
+static bool group_phases(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
+  const Convolution *c = p->c;
+  uint32_t in = p->in[i], kernel = c->kernel[i], padding = c->padding[i];
+  if (grouping == ALL_PHASES)
+    return join_phases(a, in, kernel, padding);
+  if (grouping == ALL_TAPS)
+    return c->in_channels >= LEAST_CHANNELS && join_taps(a, in, kernel, padding);
+  return split_phases(a, in, kernel, padding, grouping);
+}
+
 /* False when the dim cannot be computed by phases. */
 static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
   const Convolution *c = p->c;
-  uint32_t in = p->in[i], kernel = c->kernel[i], padding = c->padding[i], size = p->axis[i].size;
+  uint32_t size = p->axis[i].size;
   /* Windows of a single element do not meet. */
-  uint32_t stride = in == 1 && !c->adjust[i] && c->dilation[i] == 1 ? kernel : c->stride[i];
+  bool single = p->in[i] == 1 && !c->adjust[i] && c->dilation[i] == 1 && !p->dynamic[i];
+  uint32_t stride = single ? c->kernel[i] : c->stride[i];
   *a = (Axis){.size = size, .step = stride, .dilation = c->dilation[i]};
   if (stride == 0 || (stride > 1 && a->dilation > 1))
     return false;
   a->length = (size + stride - 1) / stride;
   a->phases = a->length == 1 ? size : stride;
-  if (p->dynamic[i] && (a->length == 1 || stride != c->stride[i]))
+  if (p->dynamic[i] && a->phases != stride)
     return false;
-  if (grouping == ALL_PHASES)
-    return join_phases(a, in, kernel, padding) && can_crop(p, i, a);
-  if (grouping == ALL_TAPS)
-    return c->in_channels >= LEAST_CHANNELS && join_taps(a, in, kernel, padding) &&
-           can_crop(p, i, a);
-  return split_phases(a, in, kernel, padding, grouping) && can_crop(p, i, a);
+  return group_phases(p, i, grouping, a) && can_crop(p, i, a);
 }
 
 /* --- what it costs --- */

@@ -14,8 +14,8 @@ import numpy as np
 import single_node
 from single_node import ints, normal
 from xnnpack_nodes import HALF, chain, graph, node, single
-from xnnpack_ops_windows import (box_cases, ceil_pool_cases, channel_cases, column_cases, eighth_cases, gathered_cases, phase_cases, pick_cases, plane_cases,
-                                 resampling_cases, runtime_weight_cases, strip_cases, tap_cases, tile_cases, volume_cases, window_cases)
+from xnnpack_ops_windows import (box_cases, ceil_pool_cases, channel_cases, column_cases, dynamic_phase_cases, eighth_cases, gathered_cases, phase_cases, pick_cases,
+                                 plane_cases, resampling_cases, runtime_weight_cases, strip_cases, tap_cases, tile_cases, volume_cases, window_cases)
 
 # --- float16 ---
 
@@ -542,46 +542,6 @@ def between_product_cases():
     ratio = [*(node("MatMul", ["x", w], f"l{w}") for w in "abc"), node("Sigmoid", ["la"], "s"), node("Sigmoid", ["lb"], "t"), node("Mul", ["s", "t"], "d"),
              node("Mul", ["d", "lc"], "n"), node("Div", ["n", "d"], "r"), node("MatMul", ["r", "a"], "p"), node("MatMul", ["d", "b"], "q"), node("Add", ["p", "q"])]
     yield graph("ratio-between-products", ratio, {"x": own.standard_normal((4, 8)).astype(np.float32)}, {w: weight(8, 8) for w in "abc"})
-
-
-def dynamic_phase_cases():
-    """Transposed convolutions over dynamic sizes: phases as channels that are interleaved, groups that are joined, and one dynamic size."""
-    own = np.random.default_rng(20261129)
-
-    def conv(name, x, w, sizes, groups=1, half=False, **attributes):
-        kind = np.float16 if half else np.float32
-
-        def draw(*shape):
-            return own.standard_normal(shape).astype(kind)
-
-        dims = {d: f"1..{max(known[d] for known in sizes)}" for d in x if isinstance(d, str)}
-        feeds = [{"x": draw(*(known.get(d, d) for d in x))} for known in sizes]
-        return single(f"dynamic-phases-{name}", "ConvTranspose", ["x", "w", "b"], feeds, {"w": draw(*w), "b": draw(w[1] * groups)}, group=groups,
-                      shapes={"x": x}, dims=dims, **attributes, **({**HALF, "out_type": half} if half else {}))
-
-    images = [{"h": 30, "w": 32, "n": 2}, {"h": 1, "w": 5, "n": 1}, {"h": 7, "w": 2, "n": 3}]
-    # Kernels that are and are no multiples of the stride, padding below and above it, elements that no input reaches.
-    for outputs, kernel, stride, pad, extra in ((1, 4, 2, 1, 0), (3, 3, 2, 1, 1), (2, 9, 3, 4, 2), (1, 9, 4, 4, 3), (1, 2, 2, 0, 1), (1, 5, 4, 0, 3),
-                                                (2, 6, 2, 0, 0), (1, 8, 4, 1, 0)):
-        yield conv(f"{outputs}-{kernel}-{stride}-{pad}-{extra}", [1, 32, "h", "w"], (32, outputs, kernel, kernel), images, strides=[stride] * 2,
-                   pads=[pad] * 4, output_padding=[extra] * 2)
-    yield conv("unequal", ["n", 40, "h", "w"], (40, 2, 4, 6), images, strides=[2, 3], pads=[1, 2, 1, 2], output_padding=[0, 1])
-    yield conv("one-stride", ["n", 40, "h", 9], (40, 2, 3, 4), images, strides=[1, 2], pads=[1, 1, 1, 1])
-    yield conv("half", [1, 32, "h", "w"], (32, 1, 4, 4), images, half=np.float16, strides=[2, 2], pads=[1] * 4)
-    for groups, depth, kernel, extra in ((32, 1, 4, {}), (32, 1, 3, {"output_padding": [1, 1]}), (16, 2, 4, {}), (20, 1, 4, {}), (16, 1, 3, {"dilations": [2, 2]}),
-                                         (32, 1, 4, {"half": np.float16})):
-        yield conv(f"groups-{groups}-{depth}-{kernel}-{len(extra)}{''.join(extra)}", [1, groups * depth, "h", "w"], (groups * depth, depth, kernel, kernel), images, groups,
-                   strides=[2, 2], pads=[1] * 4, **extra)
-    lines = [{"n": 2, "t": 120}, {"n": 1, "t": 1}, {"n": 3, "t": 7}]
-    for outputs, kernel, stride, pad in ((1, 20, 10, 5), (1, 20, 10, 0), (2, 7, 3, 2)):
-        for batch in ("n", 2):
-            yield conv(f"line-{outputs}-{kernel}-{pad}-{batch}", [batch, 32, "t"], (32, outputs, kernel), lines, strides=[stride], pads=[pad] * 2)
-    for batch in ("n", 2):
-        yield conv(f"line-groups-{batch}", [batch, 32, "t"], (32, 1, 12), lines, 32, strides=[2], pads=[5, 5])
-    # One dynamic size: as fixed ones are, unless the result would have to be cut.
-    for kernel, pad, groups, depth in ((4, 1, 1, 3), (4, 0, 1, 24), (3, 1, 1, 3), (4, 1, 16, 1)):
-        for dims in ([1, 16, "h", 6], [2, 16, 6, "w"]):
-            yield conv(f"one-{kernel}-{pad}-{groups}-{dims[0]}", dims, (16, depth, kernel, kernel), images, groups, strides=[2, 2], pads=[pad] * 4)
 
 
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
