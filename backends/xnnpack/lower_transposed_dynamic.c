@@ -19,8 +19,8 @@ enum {
 
 /* In products of an ordinary convolution, as measured. */
 #define OWN_PRODUCT 1.5  /* of a transposed one */
-#define OWN_TAP 1.0      /* products: beginning with a tap of 16 outputs, of a transposed one */
-#define INTERLEAVED 24.0 /* an element of the image that is interleaved, beside its products */
+#define OWN_TAP 4.0      /* beginning with a tap of 16 outputs, of a transposed one */
+#define INTERLEAVED 16.0 /* a place of the result that is interleaved, beside its products */
 #define CLEARLY 1.25     /* times the estimate: another way must be clearly faster */
 
 /* One dim of the convolution that computes all phases, and what is cut off its result. */
@@ -58,10 +58,10 @@ static Span span_of(const Convolution *c, uint32_t i) {
 
 static uint64_t phases_of(const Convolution *c) { return (uint64_t)c->stride[0] * c->stride[1]; }
 
-/* Elements of the image, at most. */
+/* Elements of an image half as high and wide as the upper bounds. */
 static double places_of(const XnnLowering *l, const Dynamic *d) {
   const XnnValue *in = &l->x.values[d->in];
-  return (double)in->dims[0] * in->dims[1] * in->dims[2];
+  return (double)in->dims[0] * in->dims[1] * in->dims[2] / 4;
 }
 
 /* Whether a way of so many products for an element of the image is worth weights that many larger.
