@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels):
         yield from make()
 
 
@@ -583,3 +583,14 @@ def large_weights():
     for name, product in (("linear", "wt = Transpose(wr) perm=1,0\ny = MatMul(xr, wt)\n"), ("einsum", "y = Einsum(xr, wr) equation=btk,nk->btn\n")):
         text = pair("x") + "wr = DequantizeLinear(wq, ws) axis=0\n" + product + pair("y")
         yield f"large-weights-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+
+
+def dead_channels():
+    """A channel of the weights and its bias have the scale 0."""
+    x, alive = normal(1, 4, 9, 9), np.array([1, 0, 1, 1, 0, 1], F32)
+    for name, dtype, zero in (("int8", I8, 0), ("uint8", U8, 130)):
+        numbers = {**q("x", 0.03, 3), **q("y", 0.05, -4), "wq": codes(dtype, 6, 4, 3, 3), "ws": (RNG.random(6).astype(F32) + F32(0.5)) * F32(4e-3) * alive, "wz": np.full(6, zero, dtype),
+                   "bq": RNG.integers(-500, 500, 6).astype(I32)}
+        numbers["bs"] = numbers["xs"] * numbers["ws"]
+        text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) axis=0\nbr = DequantizeLinear(bq, bs) axis=0\ny = Conv(xr, wr, br) pads=1,1,1,1\n" + pair("y")
+        yield f"dead-channels-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
