@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, kept_codes):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, kept_codes, depthwise_phases):
         yield from make()
 
 
@@ -605,3 +605,18 @@ def kept_codes():
             yield f"kept-{name}-{np.dtype(dtype).name}", model(first + body + last, {"x": x}, {**numbers, "xz": dtype(middle)}, outputs), {"x": x}, [0.071351, None][:len(outputs)], floats
         for zero in (np.iinfo(dtype).min, np.iinfo(dtype).max):
             yield f"kept-relu{zero}-{np.dtype(dtype).name}", model(first + bodies[0][1] + last, {"x": x}, {**numbers, "xz": dtype(zero)}, {"yr": F32}), {"x": x}, [0.071351], None
+
+
+def depthwise_phases():
+    """Depthwise transposed convolutions, whose phases are ordinary ones: with one scale on codes, with one a channel on floats."""
+    rng = np.random.default_rng(30)
+    x, bias = rng.standard_normal((2, 8, 5, 6)).astype(F32), rng.integers(-500, 501, 8).astype(I32)
+    scales = (rng.uniform(0.5, 1.5, 8) * 0.00991).astype(F32)
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) {}\nbr = DequantizeLinear(bq, bs, bz) {}\ny = ConvTranspose(xr, wr, br) group=8 {}\n" + pair("y")
+    for kernel, attributes in ((2, "strides=2,2"), (4, "strides=2,2 pads=1,1,1,1"), (3, "strides=2,2 pads=1,1,1,1 output_padding=1,1")):
+        wq = rng.integers(-128, 128, (8, 1, kernel, kernel)).astype(I8)
+        for channels, weights, axis in ((False, (F32(0.00991), I8(0)), ""), (True, (scales, np.zeros(8, I8)), "axis=0")):
+            numbers = {"xs": F32(0.031113), "xz": I8(3), "ys": F32(0.0213), "yz": I8(-5), "wq": wq, "ws": weights[0], "wz": weights[1], "bq": bias,
+                       "bs": F32(0.031113) * weights[0], "bz": np.zeros_like(weights[0], I32)}
+            yield (f"depthwise-phases-{kernel}{'-channels' if channels else ''}", model(text.format(axis, axis, attributes), {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.0213],
+                   {"DepthwiseConv2d", "Concatenate2", "StaticReshape", "StaticTranspose"} if channels else set())
