@@ -70,7 +70,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases):
         yield from make()
 
 
@@ -594,3 +594,40 @@ def dead_channels():
         numbers["bs"] = numbers["xs"] * numbers["ws"]
         text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) axis=0\nbr = DequantizeLinear(bq, bs) axis=0\ny = Conv(xr, wr, br) pads=1,1,1,1\n" + pair("y")
         yield f"dead-channels-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+
+
+def kept_codes():
+    """What changes no number that is not a number of another code, before a convolution whose operand is not quantized again."""
+    rng = np.random.default_rng(29)
+    x = rng.standard_normal((2, 8, 6, 6)).astype(F32)
+    weights = {f"{k}{i}": v for i in "ab" for k, v in (("q", rng.integers(-128, 128, (8, 8, 3, 3)).astype(I8)), ("s", F32(0.00991)), ("z", I8(0)))}
+    step = float(F32(0.031113))
+    numbers = {**weights, "xs": F32(step), "ys": F32(0.071351), "low": F32(-20) * F32(step), "high": F32(30) * F32(step), "between": F32(0.95), "empty": np.empty(0, F32), "sizes": np.array([1, 1, 2, 3], F32)}
+    first = "xq = QuantizeLinear(x, xs, xz)\nxr = DequantizeLinear(xq, xs, xz)\nwa = DequantizeLinear(qa, sa, za)\na = Conv(xr, wa) pads=1,1,1,1\naq = QuantizeLinear(a, xs, xz)\nar = DequantizeLinear(aq, xs, xz)\n"
+    last = "wb = DequantizeLinear(qb, sb, zb)\ny = Conv(k, wb) pads=1,1,1,1\nyq = QuantizeLinear(y, ys, xz)\nyr = DequantizeLinear(yq, ys, xz)\n"
+    resized = "k = Resize({}, , sizes) mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor\n"
+    bodies = (("relu", "k = Relu(ar)\n", set()), ("clip", "k = Clip(ar, low, high)\n", set()), ("clip-above", "k = Clip(ar, , high)\n", set()),
+              ("clip-between", "k = Clip(ar, low, between)\n", None), ("resize", resized.format("ar"), set()), ("relu-resize", "p = Relu(ar)\n" + resized.format("p"), set()),
+              ("relu-twice", "k = Relu(ar)\nt = Tanh(k)\n", {"Tanh"}))
+    for dtype in (I8, U8):
+        middle = 3 + (0 if dtype == I8 else 128)
+        for name, body, floats in bodies:
+            outputs = {"yr": F32, **({"t": F32} if "Tanh" in body else {})}
+            yield f"kept-{name}-{np.dtype(dtype).name}", model(first + body + last, {"x": x}, {**numbers, "xz": dtype(middle)}, outputs), {"x": x}, [0.071351, None][:len(outputs)], floats
+        for zero in (np.iinfo(dtype).min, np.iinfo(dtype).max):
+            yield f"kept-relu{zero}-{np.dtype(dtype).name}", model(first + bodies[0][1] + last, {"x": x}, {**numbers, "xz": dtype(zero)}, {"yr": F32}), {"x": x}, [0.071351], None
+
+
+def depthwise_phases():
+    """Depthwise transposed convolutions, whose phases are ordinary ones: with one scale on codes, with one a channel on floats."""
+    rng = np.random.default_rng(30)
+    x, bias = rng.standard_normal((2, 8, 5, 6)).astype(F32), rng.integers(-500, 501, 8).astype(I32)
+    scales = (rng.uniform(0.5, 1.5, 8) * 0.00991).astype(F32)
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) {}\nbr = DequantizeLinear(bq, bs, bz) {}\ny = ConvTranspose(xr, wr, br) group=8 {}\n" + pair("y")
+    for kernel, attributes in ((2, "strides=2,2"), (4, "strides=2,2 pads=1,1,1,1"), (3, "strides=2,2 pads=1,1,1,1 output_padding=1,1")):
+        wq = rng.integers(-128, 128, (8, 1, kernel, kernel)).astype(I8)
+        for channels, weights, axis in ((False, (F32(0.00991), I8(0)), ""), (True, (scales, np.zeros(8, I8)), "axis=0")):
+            numbers = {"xs": F32(0.031113), "xz": I8(3), "ys": F32(0.0213), "yz": I8(-5), "wq": wq, "ws": weights[0], "wz": weights[1], "bq": bias,
+                       "bs": F32(0.031113) * weights[0], "bz": np.zeros_like(weights[0], I32)}
+            yield (f"depthwise-phases-{kernel}{'-channels' if channels else ''}", model(text.format(axis, axis, attributes), {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.0213],
+                   {"DepthwiseConv2d", "Concatenate2", "StaticReshape", "StaticTranspose"} if channels else set())
