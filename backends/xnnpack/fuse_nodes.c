@@ -42,12 +42,16 @@ bool xf_moves(const XnnNode *n) {
   }
 }
 
+/* As a conversion computes it. */
+static float number_of_code(const Fuse *f, XnnId codes, int32_t code) {
+  const XnnValue *value = &f->x->values[codes];
+  return (float)(code - value->zero_point) * value->scale;
+}
+
 /* The limits hold for every code anyway. */
 static bool limits_nothing(const Fuse *f, const XnnNode *n, XnnId codes) {
-  const XnnValue *value = &f->x->values[codes];
-  float least = (float)(INT8_MIN - value->zero_point) * value->scale,
-        most = (float)(INT8_MAX - value->zero_point) * value->scale;
-  return n->limit_low <= least && n->limit_high >= most;
+  return n->limit_low <= number_of_code(f, codes, INT8_MIN) &&
+         n->limit_high >= number_of_code(f, codes, INT8_MAX);
 }
 
 static bool may_limit(const XnnNode *n) {
@@ -110,12 +114,24 @@ static bool join(Fuse *f, const XnnNode *n, XnnNode *made) {
   return true;
 }
 
+/* Whether the limits are numbers that codes stand for, or beyond all of these: the limited numbers
+ * have codes, too. ReLU is such a limit. */
+static bool limits_to_codes(const Fuse *f, const XnnNode *n, XnnId codes) {
+  float least = number_of_code(f, codes, INT8_MIN), most = number_of_code(f, codes, INT8_MAX);
+  return n->limit_low < most && n->limit_high > least &&
+         (n->limit_low <= least || on_grid(f, codes, n->limit_low) == n->limit_low) &&
+         (n->limit_high >= most || on_grid(f, codes, n->limit_high) == n->limit_high);
+}
+
 /* Limits on codes are rounded to a code: of the quantization that the result is wanted in that is
- * what quantizing does with them, of another one it is not. */
+ * what quantizing does with them, of another one it is not. Where floats are wanted, as by a
+ * product whose operand was not quantized again, the limits have to be exact. */
 static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
   XnnId wanted = f->wanted[xnn_result(n)], codes = made->fields[0];
   if (limits_nothing(f, n, codes))
     return limit(f, n, codes);
+  if (wanted >= WANT_FLOATS && limits_to_codes(f, n, codes))
+    wanted = codes;
   if (wanted >= WANT_FLOATS ||
       !(on_grid(f, wanted, n->limit_low) < on_grid(f, wanted, n->limit_high)))
     return false;
@@ -224,6 +240,12 @@ static bool takes_number(const XnnNode *n, uint32_t i) {
   return n->kind == XNN_MULTIPLY || (n->kind == XNN_DIV && i == 1);
 }
 
+/* The codes of a value, or of a constant of one number (xf_number). */
+static XnnId codes_or_number(Fuse *f, XnnId v) {
+  XnnId codes = xf_operand(f, v);
+  return codes == XNN_NONE ? xf_number(f, v) : codes;
+}
+
 /* XNNPACK sums codes in memory beside the values, as much as the first call wants: no later call
  * gets more, as it does for all other nodes (reshape_reduce_operator of its static-reduce.c). */
 static bool outgrows_sums(const Fuse *f, const XnnNode *n) {
@@ -235,8 +257,9 @@ static bool compute_each(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
   XnnId out = xnn_result(n), wanted = f->wanted[out];
   for (uint32_t i = 0; xnn_fields(n)[i]; i++)
-    if (is_operand(n, i) && (made.fields[i] = xf_operand(f, n->fields[i])) == XNN_NONE &&
-        (!takes_number(n, i) || (made.fields[i] = xf_number(f, n->fields[i])) == XNN_NONE))
+    if (is_operand(n, i) &&
+        (made.fields[i] = takes_number(n, i) ? codes_or_number(f, n->fields[i])
+                                             : xf_operand(f, n->fields[i])) == XNN_NONE)
       return false;
   if (n->kind == XNN_BATCH_MATRIX_MULTIPLY && f->x->values[made.fields[1]].zero_point != 0)
     return false;
@@ -286,9 +309,21 @@ static bool is_each(uint8_t kind) {
   return kind < COUNT_OF(kinds) && kinds[kind];
 }
 
+/* Times ones, which repeat elements (lower_image.c): the codes stay what they are. */
+static bool repeat(Fuse *f, const XnnNode *n) {
+  XnnNode made = *n;
+  if (n->kind != XNN_MULTIPLY || !f->x->values[n->fields[1]].data ||
+      (made.fields[0] = xf_operand(f, n->fields[0])) == XNN_NONE ||
+      (made.fields[1] = codes_or_number(f, n->fields[1])) == XNN_NONE)
+    return false;
+  int code;
+  return codes_of(f, made.fields[1], &code) == 1 && number_of(f, made.fields[1], code) == 1 &&
+         xf_give(f, &made, xf_codes_like(f, xnn_result(n), made.fields[0]));
+}
+
 bool xf_compute(Fuse *f, const XnnNode *n) {
   if (f->wanted[xnn_result(n)] >= WANT_FLOATS)
-    return false;
+    return repeat(f, n);
   if (is_each(n->kind))
     return compute_each(f, n);
   switch (n->kind) {

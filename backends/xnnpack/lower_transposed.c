@@ -380,9 +380,7 @@ static bool read_operands(XnnLowering *l, NodeId n, const Convolution *c, Phases
                 .bias = node_value(g, n, 2),
                 .batch = value_dim(g, node_value(g, n, 0), 0)};
   p->half = value_dtype(g, p->weight) == DTYPE_F16;
-  bool numbers = value_is_const(g, p->weight) && (!p->bias || value_is_const(g, p->bias));
-  return xl_elements(l, p->weight) <= INT32_MAX &&
-         !((p->half || !numbers) && xl_has_one_input_a_group(c));
+  return xl_elements(l, p->weight) <= INT32_MAX && !(p->half && xl_has_one_input_a_group(c));
 }
 
 /* Of which one is dynamic at most. */

@@ -285,6 +285,7 @@ static Status gather(PassContext *p, Graph *g, uint64_t *count) {
 Status pass_gather_windows(PassContext *p, Graph *g) {
   uint64_t count, gone;
   TRY(window_lines(g));
+  TRY(transposed_lines(g));
   TRY(gather(p, g, &count));
   pass_count(p, "convolutions", count);
   if (!count)

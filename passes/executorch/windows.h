@@ -64,5 +64,8 @@ ValueId windows_product(Builder *b, const Windows *w, ValueId columns);
 bool transposed_read(Graph *g, NodeId n, Windows *w);
 /* Its weight and bias for them, as of a convolution with `out` channels: channel, then phases. */
 void transposed_constants(Graph *g, Windows *w);
+/* Those of lines that have more inputs than products of a window, without gathering windows
+ * (transposed_lines.c). */
+Status transposed_lines(Graph *g);
 
 #endif

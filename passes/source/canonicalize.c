@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ir/match.h"
+#include "ops/kernel.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
 #include "support/number.h"
@@ -378,6 +379,53 @@ static ValueId quantize_rule(Builder *b, NodeId n) {
   return is_quantize(b->g, n) ? build_quantize(b, x, &q) : build_dequantize(b, x, &q);
 }
 
+/* A copy of the constant, to be changed. */
+static Tensor copied(Graph *g, ValueId v) {
+  const Constant *c = value_constant(g, v);
+  Tensor t = {.dtype = value_dtype(g, v),
+              .rank = value_rank(g, v),
+              .data = arena_alloc(&g->arena, c->size),
+              .capacity = c->size};
+  memcpy(t.data, c->data, c->size);
+  for (uint32_t i = 0; i < t.rank; i++)
+    t.dims[i] = value_dim(g, v, i);
+  return t;
+}
+
+static bool has_zero(const Graph *g, ValueId scales) {
+  const Constant *c = value_constant(g, scales);
+  static const uint8_t zero[sizeof(float)];
+  bool found = false;
+  for (size_t i = 0; c && i < c->size; i += sizeof zero)
+    found |= memcmp(c->data + i, zero, sizeof zero) == 0;
+  return found;
+}
+
+/* Channels of weights whose scale is 0, which some tools write for those that are all zeros, get
+ * codes for 0 and a scale that backends take. */
+static ValueId dead_channels(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  Quantization q = quantization_of(g, n);
+  if (!dequantized_constant(g, node_result(g, n, 0)) || !has_zero(g, q.scales))
+    return 0;
+  Tensor codes = copied(g, node_value(g, n, 0)), scales = copied(g, q.scales), zeros = {0};
+  if (q.zeros)
+    zeros = copied(g, q.zeros);
+  int64_t inner = 1, channels = codes.dims[q.axis];
+  for (uint32_t i = q.axis + 1; i < codes.rank; i++)
+    inner *= codes.dims[i];
+  for (int64_t i = 0; i < tensor_numel(&codes); i++) {
+    int64_t channel = i / inner % channels;
+    if (tensor_load(&scales, channel) == 0)
+      tensor_store_int(&codes, i, q.zeros ? tensor_load_int(&zeros, channel) : q.zero);
+  }
+  for (int64_t i = 0; i < channels; i++)
+    if (tensor_load(&scales, i) == 0)
+      tensor_store(&scales, i, 1);
+  q.scales = build_const(b, DTYPE_F32, scales.rank, scales.dims, scales.data);
+  return build_dequantize(b, build_const(b, codes.dtype, codes.rank, codes.dims, codes.data), &q);
+}
+
 static const RewriteRule rules[] = {
     {OP_TO_COPY, cast_rule, NULL},
     {OP_EXPAND_COPY, same_as_operand, NULL},
@@ -398,6 +446,7 @@ static const RewriteRule rules[] = {
     {OP_INDEX_TENSOR, index_rule, NULL},
     {OP_QUANTIZE_PER_TENSOR_TENSOR, quantize_rule, NULL},
     {OP_DEQUANTIZE_PER_TENSOR_TENSOR, quantize_rule, NULL},
+    {OP_DEQUANTIZE_PER_CHANNEL, dead_channels, NULL},
 };
 
 Status pass_canonicalize(PassContext *p, Graph *g) {

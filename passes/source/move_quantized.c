@@ -333,6 +333,42 @@ static ValueId drop_pair(Builder *b, NodeId n) {
   return permuted && is_dequantize(g, def) && has_parameters(g, def, &q) ? moved : 0;
 }
 
+/* x, whose numbers these codes have, with the codes made and read again. */
+static ValueId with_codes(Builder *b, ValueId x, const Quantization *q) {
+  return build_dequantize(b, build_quantize(b, x, q), q);
+}
+
+static ValueId scaled(Builder *b, ValueId x, float factor) {
+  return build_binary(b, OP_MUL_TENSOR, x, build_scalar(b, DTYPE_F32, factor));
+}
+
+static bool has_scale_about_one(const Quantization *q) {
+  return q->scale > 0x1p-100F && q->scale < 0x1p100F;
+}
+
+/* Codes dequantized by other parameters than they were quantized by, as where a QLinearAdd is
+ * arithmetic on codes (translate/qlinear.c): backends have one scale and zero point for a tensor.
+ * The code less its zero point is a number of scale 1. Exact, as no code has more than 8 bits. */
+static ValueId other_scale(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId codes = node_value(g, n, 0);
+  if (!is_quantize(g, value_def(g, codes)))
+    return 0;
+  Quantization from = quantization_of(g, value_def(g, codes)), to = quantization_of(g, n);
+  if (!takes_all_codes(&from) || !takes_all_codes(&to) || from.dtype != to.dtype ||
+      !has_scale_about_one(&from) || !has_scale_about_one(&to) || quantization_equal(g, &from, &to))
+    return 0;
+  Quantization one = from;
+  one.scale = 1;
+  ValueId x = build_dequantize(b, codes, &from);
+  if (from.scale != 1)
+    x = with_codes(b, scaled(b, x, 1 / from.scale), &one);
+  if (from.zero != to.zero)
+    x = build_binary(b, OP_ADD_TENSOR, x,
+                     build_scalar(b, DTYPE_F32, (double)(from.zero - to.zero)));
+  return to.scale == 1 ? x : with_codes(b, scaled(b, x, to.scale), &to);
+}
+
 /* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */
 static const RewriteRule tables[] = {
     {OP_MUL_TENSOR, spelt_weight, "weights"}, {OP_EMBEDDING, pick_codes, "tables"},
@@ -349,6 +385,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_CLONE, move_codes, "moves"},
       {OP_CONSTANT_PAD_ND, pad_reals, "moves"},
       {OP_DEQUANTIZE_PER_TENSOR, drop_pair, "pairs"},
+      {OP_DEQUANTIZE_PER_TENSOR, other_scale, "pairs"},
       {OP_EXPAND_COPY, move_codes, "moves"},
       {OP_FLIP, move_codes, "moves"},
       {OP_MAX_POOL2D_WITH_INDICES, move_codes, "moves"},

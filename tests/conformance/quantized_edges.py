@@ -2,75 +2,19 @@
 
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from quantized_draw import F32, tensor_type
+from quantized_draw import F32
+from quantized_text import F16, I8, I32, ODD, RNG, U8, codes, model, node, normal, pair, q
 
 PRODUCTS = "all but products"
-I8, U8, I32, F16 = np.int8, np.uint8, np.int32, np.float16
-RNG = np.random.default_rng(2)
-
-
-def normal(*shape, spread=1.0):
-    return (RNG.standard_normal(shape) * spread).astype(F32)
-
-
-def codes(dtype, *shape):
-    return RNG.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
-
-
-def model(text, inputs, constants, outputs, opset=21, dims=None, more=()):
-    """text: a node a line, "y = Op(x, z) key=value …". inputs and outputs: name: array, name: dtype."""
-    graph = helper.make_graph([node(x) for x in text.strip().splitlines()] + list(more), "edge",
-                              [helper.make_tensor_value_info(k, tensor_type(v.dtype), [(dims or {}).get(i, d) for i, d in enumerate(v.shape)])
-                               for k, v in inputs.items()],
-                              [helper.make_tensor_value_info(k, tensor_type(t), None) for k, t in outputs.items()],
-                              initializer=[initializer(k, v) for k, v in constants.items()])
-    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", opset)])
-
-
-def initializer(name, value):
-    value = np.asarray(value)
-    if value.dtype in (ml_dtypes.int4, ml_dtypes.uint4):
-        kind = TensorProto.INT4 if value.dtype == ml_dtypes.int4 else TensorProto.UINT4
-        return helper.make_tensor(name, kind, value.shape, value.astype(np.int32).ravel().tolist())
-    return numpy_helper.from_array(value, name)
-
-
-def node(line):
-    results, call = line.strip().split(" = ")
-    op, rest = call.split("(", 1)
-    operands, attributes = rest.split(")", 1)
-    made = helper.make_node(op, [x.strip() for x in operands.split(",")], [x.strip() for x in results.split(",")])
-    for pair in attributes.split():
-        key, value = pair.split("=", 1)
-        numbers = [float(x) if "." in x else int(x) if x.lstrip("-").isdigit() else x for x in value.rstrip(",").split(",")]
-        made.attribute.append(helper.make_attribute(key, value if key == "equation" else numbers if "," in value else numbers[0]))
-    return made
-
-
-# Scales whose ratios are fractions of small numbers make many halves, which XNNPACK's sums and products of codes round up,
-# and floats to either side.
-ODD = {"x": 1.0371, "z": 0.9713, "y": 1.0193, "o": 1.0457, "w": 0.9911, "c": 1.0093}
-
-
-def q(x, scale, zero=0, dtype=I8, odd=True):
-    """Numbers of a quantization, by name."""
-    return {f"{x}s": F32(scale * ODD[x] if odd else scale), f"{x}z": dtype(zero)}
-
-
 # 16 bits: what quantizes and dequantizes on floats. Rounding and limits are two nodes, none of them Clamp.
 SPELT_OUT = {"Div", "Add", "Subtract", "Multiply"}
 
 
-def pair(x, y=None):
-    y = y or x
-    return f"{x}q = QuantizeLinear({x}, {y}s, {y}z)\n{x}r = DequantizeLinear({x}q, {y}s, {y}z)\n"
-
-
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases):
         yield from make()
 
 
@@ -583,3 +527,51 @@ def large_weights():
     for name, product in (("linear", "wt = Transpose(wr) perm=1,0\ny = MatMul(xr, wt)\n"), ("einsum", "y = Einsum(xr, wr) equation=btk,nk->btn\n")):
         text = pair("x") + "wr = DequantizeLinear(wq, ws) axis=0\n" + product + pair("y")
         yield f"large-weights-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+
+
+def dead_channels():
+    """A channel of the weights and its bias have the scale 0."""
+    x, alive = normal(1, 4, 9, 9), np.array([1, 0, 1, 1, 0, 1], F32)
+    for name, dtype, zero in (("int8", I8, 0), ("uint8", U8, 130)):
+        numbers = {**q("x", 0.03, 3), **q("y", 0.05, -4), "wq": codes(dtype, 6, 4, 3, 3), "ws": (RNG.random(6).astype(F32) + F32(0.5)) * F32(4e-3) * alive, "wz": np.full(6, zero, dtype),
+                   "bq": RNG.integers(-500, 500, 6).astype(I32)}
+        numbers["bs"] = numbers["xs"] * numbers["ws"]
+        text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) axis=0\nbr = DequantizeLinear(bq, bs) axis=0\ny = Conv(xr, wr, br) pads=1,1,1,1\n" + pair("y")
+        yield f"dead-channels-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+
+
+def kept_codes():
+    """What changes no number that is not a number of another code, before a convolution whose operand is not quantized again."""
+    rng = np.random.default_rng(29)
+    x = rng.standard_normal((2, 8, 6, 6)).astype(F32)
+    weights = {f"{k}{i}": v for i in "ab" for k, v in (("q", rng.integers(-128, 128, (8, 8, 3, 3)).astype(I8)), ("s", F32(0.00991)), ("z", I8(0)))}
+    step = float(F32(0.031113))
+    numbers = {**weights, "xs": F32(step), "ys": F32(0.071351), "low": F32(-20) * F32(step), "high": F32(30) * F32(step), "between": F32(0.95), "empty": np.empty(0, F32), "sizes": np.array([1, 1, 2, 3], F32)}
+    first = "xq = QuantizeLinear(x, xs, xz)\nxr = DequantizeLinear(xq, xs, xz)\nwa = DequantizeLinear(qa, sa, za)\na = Conv(xr, wa) pads=1,1,1,1\naq = QuantizeLinear(a, xs, xz)\nar = DequantizeLinear(aq, xs, xz)\n"
+    last = "wb = DequantizeLinear(qb, sb, zb)\ny = Conv(k, wb) pads=1,1,1,1\nyq = QuantizeLinear(y, ys, xz)\nyr = DequantizeLinear(yq, ys, xz)\n"
+    resized = "k = Resize({}, , sizes) mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor\n"
+    bodies = (("relu", "k = Relu(ar)\n", set()), ("clip", "k = Clip(ar, low, high)\n", set()), ("clip-above", "k = Clip(ar, , high)\n", set()),
+              ("clip-between", "k = Clip(ar, low, between)\n", None), ("resize", resized.format("ar"), set()), ("relu-resize", "p = Relu(ar)\n" + resized.format("p"), set()),
+              ("relu-twice", "k = Relu(ar)\nt = Tanh(k)\n", {"Tanh"}))
+    for dtype in (I8, U8):
+        middle = 3 + (0 if dtype == I8 else 128)
+        for name, body, floats in bodies:
+            outputs = {"yr": F32, **({"t": F32} if "Tanh" in body else {})}
+            yield f"kept-{name}-{np.dtype(dtype).name}", model(first + body + last, {"x": x}, {**numbers, "xz": dtype(middle)}, outputs), {"x": x}, [0.071351, None][:len(outputs)], floats
+        for zero in (np.iinfo(dtype).min, np.iinfo(dtype).max):
+            yield f"kept-relu{zero}-{np.dtype(dtype).name}", model(first + bodies[0][1] + last, {"x": x}, {**numbers, "xz": dtype(zero)}, {"yr": F32}), {"x": x}, [0.071351], None
+
+
+def depthwise_phases():
+    """Depthwise transposed convolutions, whose phases are ordinary ones: with one scale on codes, with one a channel on floats."""
+    rng = np.random.default_rng(30)
+    x, bias = rng.standard_normal((2, 8, 5, 6)).astype(F32), rng.integers(-500, 501, 8).astype(I32)
+    scales = (rng.uniform(0.5, 1.5, 8) * 0.00991).astype(F32)
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) {}\nbr = DequantizeLinear(bq, bs, bz) {}\ny = ConvTranspose(xr, wr, br) group=8 {}\n" + pair("y")
+    for kernel, attributes in ((2, "strides=2,2"), (4, "strides=2,2 pads=1,1,1,1"), (3, "strides=2,2 pads=1,1,1,1 output_padding=1,1")):
+        wq = rng.integers(-128, 128, (8, 1, kernel, kernel)).astype(I8)
+        for channels, weights, axis in ((False, (F32(0.00991), I8(0)), ""), (True, (scales, np.zeros(8, I8)), "axis=0")):
+            numbers = {"xs": F32(0.031113), "xz": I8(3), "ys": F32(0.0213), "yz": I8(-5), "wq": wq, "ws": weights[0], "wz": weights[1], "bq": bias,
+                       "bs": F32(0.031113) * weights[0], "bz": np.zeros_like(weights[0], I32)}
+            yield (f"depthwise-phases-{kernel}{'-channels' if channels else ''}", model(text.format(axis, axis, attributes), {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.0213],
+                   {"DepthwiseConv2d", "Concatenate2", "StaticReshape", "StaticTranspose"} if channels else set())
