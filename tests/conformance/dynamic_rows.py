@@ -49,4 +49,10 @@ CASES = [
          'a = Max(r, z) b = Min(a, l) s = Concat<axis = 0>(o, b, t) d = Shape(s) i = ConstantOfShape<value = int64[1] {1}>(d) j = Constant<value = int64 {-1}>() '
          'k0 = Mul(i, j) e = Equal(s, k0) w = Where(e, i, s) y = Expand(x, w)',
          lambda n, m: [floats(n, 1, 3), np.array([m], np.int64)], sizes=((3, 2), (8, 5), (1, 1))),
+    # More inputs than products of a window: each input is multiplied by all its weights, and windows are added up of that.
+    Case('transposed convolutions of lines to few channels', 'float[1,32,n] x', ', '.join(f'float[1,{c},n{k}] {k}' for c, k in zip((1, 2, 1, 3, 2), 'abcde')),
+         f'v = {fractions(2)} ' + ''.join(f'{k}_w = {fractions(32, *w)} {k} = ConvTranspose<{a}>(x, {k}_w{v}) ' for k, w, a, v in (
+             ('a', (1, 8), 'strides = [4]', ''), ('b', (2, 4), 'strides = [2], pads = [1,1]', ', v'), ('c', (1, 3), 'strides = [2], pads = [1,1], output_padding = [1]', ''),
+             ('d', (3, 5), 'strides = [5]', ''), ('e', (2, 7), 'strides = [2], pads = [3,2]', ', v'))),
+         lambda n, m: [floats(1, 32, n)], sizes=((200, 1), (3, 1), (77, 1)), least_n=3, high=200),
 ]
