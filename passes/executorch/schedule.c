@@ -5,9 +5,8 @@
  * and of all the WIDTH that have least in use (a beam search; with all of them it would be the
  * exact dynamic program of Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly
  * Wired Neural Networks for Edge Devices", 2020). Orders whose peak passes a limit are dropped: the
- * limit is the peak at hand first, so that one search tells where nothing is to be gained, then the
- * lower bound, then between what was found and what was not. A node that leaves no more in
- * use than before goes first, without a choice: later it could only free less or as much. */
+ * limit is below the best peak so far, until nothing is found any more. A node that leaves no more
+ * in use than before goes first, without a choice: later it could only free less or as much. */
 #include "passes/executorch/schedule.h"
 
 #include <stdlib.h>
@@ -16,8 +15,10 @@
 
 enum {
   WIDTH = 32,        /* orders kept */
+  LEAST_WIDTH = 8,   /* of MANY nodes, with whose square the time grows */
+  MANY = 384,
   CHOICES = 8,       /* nodes tried after each */
-  LIMITS = 6,        /* limits tried */
+  LIMITS = 6,        /* searches, each with a lower limit */
   CLOSE = 512,       /* a peak this part above the bound will do */
   MAX_WORK = 1 << 26 /* bytes copied and nodes looked at, about 25 ms */
 };
@@ -52,6 +53,7 @@ typedef struct Beam {
   uint32_t move_count;
   Step *steps; /* WIDTH a level */
   uint64_t limit, work;
+  uint32_t width; /* orders kept */
 } Beam;
 
 /* Bytes in use while the node runs and afterwards. */
@@ -204,7 +206,7 @@ static bool advance(Beam *b, Step *steps) {
     b->work += b->states[i].ready_count;
   }
   qsort(b->moves, b->move_count, sizeof *b->moves, compare_moves);
-  for (uint32_t i = 0; i < b->move_count && kept < WIDTH; i++) {
+  for (uint32_t i = 0; i < b->move_count && kept < b->width; i++) {
     const Move *m = &b->moves[i];
     if (i && m->hash == m[-1].hash)
       continue;
@@ -273,19 +275,15 @@ bool schedule_search_whole(const ScheduleProblem *p, uint64_t enough, Arena *scr
             .next = make_states(p, scratch),
             .moves = ARENA_ARRAY(scratch, Move, WIDTH * CHOICES),
             .steps = ARENA_ARRAY(scratch, Step, (size_t)n * WIDTH),
-            .work = *work};
-  b.limit = high - 1;
+            .work = *work,
+            .width = n < MANY ? WIDTH : LEAST_WIDTH};
   for (unsigned i = 0; i < LIMITS && low + high / CLOSE < high; i++) {
-    if (find_order(&b, found)) {
-      better = true;
-      memcpy(order, found, n * sizeof *order);
-      high = schedule_peak(p, order, scratch);
-    } else if (!better) {
+    b.limit = high - 1;
+    if (!find_order(&b, found))
       break;
-    } else {
-      low = b.limit + 1;
-    }
-    b.limit = i == 0 ? low : low + (high - low) / 2;
+    better = true;
+    memcpy(order, found, n * sizeof *order);
+    high = schedule_peak(p, order, scratch);
   }
   *work = b.work;
   return better;
