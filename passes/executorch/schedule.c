@@ -15,8 +15,8 @@
 
 enum {
   WIDTH = 32,        /* orders kept */
-  LEAST_WIDTH = 8,   /* of MANY nodes, with whose square the time grows */
-  MANY = 384,
+  LEAST_WIDTH = 8,   /* of MANY, with whose square the time grows */
+  MANY = 384,        /* nodes */
   CHOICES = 8,       /* nodes tried after each */
   LIMITS = 6,        /* searches, each with a lower limit */
   CLOSE = 512,       /* a peak this part above the bound will do */
