@@ -31,10 +31,9 @@
 #include "passes/pass.h"
 
 enum {
-  PRODUCTS_MIN = 1000, /* products, 20 us as convolution: more than the calls cost */
-  LEAST_SHARE = 10,    /* one of so many products must be in what is gathered, */
-  FEW = 1 << 20,       /* or so many, 20 ms */
-  MUCH = 1 << 19,      /* 2 to 10 ms */
+  LEAST_SHARE = 10, /* one of so many products must be in what is gathered, */
+  FEW = 1 << 20,    /* or so many, 20 ms */
+  MUCH = 1 << 19,   /* 2 to 10 ms */
   VERY_MUCH = 1 << 21,
   NEAR = 8,         /* convolutions between two that share columns */
   SAMPLES_MAX = 16, /* that are gathered one after the other */

@@ -13,9 +13,10 @@
  *   a small one     addmm, with factors or beside convolutions with a thousand times its work:
  *                   8192 products are 1 to 3 us slower than mm and add, or faster, and calls are
  *                   saved. */
+#include "passes/executorch/transpose.h"
 #include "passes/pass.h"
 
-enum { COPIES_MAX = 32 << 20, BLOCK = 16, SMALL = 8192, BESIDE = 1000 };
+enum { COPIES_MAX = 32 << 20, SMALL = 8192, BESIDE = 1000 };
 
 typedef struct Products {
   Graph *g;
@@ -53,25 +54,6 @@ static bool is_small(const Products *p, ValueId result, SymInt length) {
          work * BESIDE <= p->convolutions;
 }
 
-static inline void transpose_of(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t columns,
-                                size_t size) {
-  for (uint64_t r0 = 0; r0 < rows; r0 += BLOCK)
-    for (uint64_t c = 0; c < columns; c++)
-      for (uint64_t r = r0; r < rows && r < r0 + BLOCK; r++)
-        memcpy(to + (c * rows + r) * size, from + (r * columns + c) * size, size);
-}
-
-/* Copies of a size that the compiler knows are single instructions: a third of the time. */
-static void transpose(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t columns,
-                      size_t size) {
-  if (size == 4)
-    transpose_of(to, from, rows, columns, 4);
-  else if (size == 2)
-    transpose_of(to, from, rows, columns, 2);
-  else
-    transpose_of(to, from, rows, columns, size);
-}
-
 /* The transpose of a constant matrix; 0 when w is no constant, or too large. */
 static ValueId transposed_weight(Products *p, ValueId w) {
   Graph *g = p->g;
@@ -85,7 +67,7 @@ static ValueId transposed_weight(Products *p, ValueId w) {
   SymInt rows = value_dim(g, w, 0), columns = value_dim(g, w, 1);
   DType dtype = value_dtype(g, w);
   uint8_t *data = arena_alloc(&g->arena, c->size);
-  transpose(data, c->data, (uint64_t)rows, (uint64_t)columns, dtype_size(dtype));
+  transpose_matrix(data, c->data, (uint64_t)rows, (uint64_t)columns, dtype_size(dtype));
   TypeId type = graph_tensor_type(g, dtype, 2, (SymInt[]){columns, rows}, ORDER_CONTIGUOUS);
   p->copied += c->size;
   Constant bytes = {.data = data, .size = c->size};

@@ -7,14 +7,13 @@
  *
  * A decoder of 512 inputs, one output, kernel 16 and stride 8 has 16 rows of products instead of
  * 1,024 rows of windows. */
+#include "passes/executorch/transpose.h"
 #include "passes/executorch/views.h"
 #include "passes/executorch/windows.h"
 
-enum { WORK_MIN = 1000 }; /* products: more than the calls cost, as in gather_windows.c */
-
 static bool is_narrow(const Windows *w) {
   const Geometry *y = &w->geometry;
-  return w->transposed && y->spatial == 1 && y->batch == 1 && w->work >= WORK_MIN &&
+  return w->transposed && y->spatial == 1 && y->batch == 1 && w->work >= PRODUCTS_MIN &&
          w->out * y->kernel[0] <= y->in;
 }
 
@@ -25,11 +24,7 @@ static ValueId matrix(Builder *b, const Windows *w) {
   const Constant *from = value_constant(g, w->weight);
   size_t size = dtype_size(value_dtype(g, w->weight));
   uint8_t *data = arena_alloc(&g->arena, from->size);
-  for (int64_t j = 0; j < kernel; j++)
-    for (int64_t k = 0; k < w->out; k++)
-      for (int64_t i = 0; i < in; i++)
-        memcpy(data + (size_t)((j * w->out + k) * in + i) * size,
-               from->data + (size_t)((k * in + i) * kernel + j) * size, size);
+  transpose_matrix(data, from->data, (uint64_t)(w->out * in), (uint64_t)kernel, size);
   return build_const(b, value_dtype(g, w->weight), 2, (const int64_t[]){rows, in}, data);
 }
 

@@ -7,6 +7,7 @@
 
 enum {
   WINDOW_DIMS_MAX = 2,
+  PRODUCTS_MIN = 1000,  /* products, 20 us as convolution: more than the calls cost */
   WEIGHTS_MAX = 8 << 20 /* bytes of a weight of which a copy is made that is larger */
 };
 

@@ -411,10 +411,10 @@ static ValueId dead_channels(Builder *b, NodeId n) {
   Tensor codes = copied(g, node_value(g, n, 0)), scales = copied(g, q.scales), zeros = {0};
   if (q.zeros)
     zeros = copied(g, q.zeros);
-  int64_t inner = 1, channels = codes.dims[q.axis];
+  int64_t inner = 1, channels = codes.dims[q.axis], count = tensor_numel(&codes);
   for (uint32_t i = q.axis + 1; i < codes.rank; i++)
     inner *= codes.dims[i];
-  for (int64_t i = 0; i < tensor_numel(&codes); i++) {
+  for (int64_t i = 0; i < count; i++) {
     int64_t channel = i / inner % channels;
     if (tensor_load(&scales, channel) == 0)
       tensor_store_int(&codes, i, q.zeros ? tensor_load_int(&zeros, channel) : q.zero);
