@@ -341,6 +341,19 @@ def selection_cases():
                          ("none", equal + np.float32([near, near])), ("equal", np.floor(equal * 4))):
         yield Case(f"NonMaxSuppression_best_first_{name}", "NonMaxSuppression", ["b", "s", "m", "i", "t"], {"b": close, "s": scores},
                    {"m": ints(60), "i": np.array([0.5], np.float32), "t": np.array([0.01], np.float32)}, out_type=np.int64)
+    yield from kept_classes(spread[:1])
+
+
+def kept_classes(boxes):
+    """Classes without a box above the lowest score are left out first: some, all, and none of them; one has a NaN."""
+    own = np.random.default_rng(20261130)
+    scores = own.random((1, 12, boxes.shape[1]), dtype=np.float32)
+    scores[0, ::3] /= 4
+    scores[0, 4, 5] = scores[0, 6, 3] = np.nan
+    for limit in (9, 1000):  # the best boxes first, all boxes
+        for least in (0.5, 0.999, -1, 2):
+            yield Case(f"NonMaxSuppression_kept_classes_{limit}_{least}", "NonMaxSuppression", ["b", "s", "m", "i", "t"], {"b": boxes, "s": scores},
+                       {"m": ints(limit), "i": np.array([0.3], np.float32), "t": np.array([least], np.float32)}, out_type=np.int64)
 
 
 def odd_selection_cases():

@@ -21,10 +21,11 @@
 enum {
   BOXES_MAX = 65536,
   MATRIX_MAX = 4096,
-  FEW = 256,      /* scores that are not worth a selection */
-  TAKEN = 4,      /* one in so many boxes is expected to be taken where nothing else limits them */
-  MANY = 4,       /* so many times the top k are worth choosing among */
-  TOP_K_MIN = 128 /* best boxes of a group, at least: a step costs as much as so many */
+  FEW = 256,       /* scores that are not worth a selection */
+  CLASSES_MIN = 8, /* classes that are worth one */
+  TAKEN = 4,       /* one in so many boxes is expected to be taken where nothing else limits them */
+  MANY = 4,        /* so many times the top k are worth choosing among */
+  TOP_K_MIN = 128  /* best boxes of a group, at least: a step costs as much as so many */
 };
 
 /* Boxes among which a loop selects. Group g is class g % classes of batch g / classes. */
@@ -44,12 +45,13 @@ typedef struct Selected {
 
 typedef struct Nms {
   Boxes all;
-  int64_t groups, steps;
+  int64_t groups, steps; /* groups of the model */
   int64_t top_k; /* of each group, among which selections are looked for first; 0: among all */
   ArgIn trip;    /* most steps */
   ValueId none;  /* whether a run-time limit is 0; 0: there is no such limit */
   ValueId kept;  /* [n], which boxes of the model these are; 0: all */
-  ValueId threshold;
+  ValueId kept_groups;      /* [n], which groups; 0: all */
+  ValueId threshold, least; /* of the overlap; of the scores, 0: all count */
 } Nms;
 
 static ValueId number_input(Import *im, uint32_t i) {
@@ -188,10 +190,10 @@ static void never_none(Import *im, ValueId *boxes, ValueId *scores) {
 
 /* Keeps the boxes with a score above `least`, of whatever batch and class; also those with a NaN,
  * which hides the other scores from the maximum. */
-static void keep_candidates(Import *im, Nms *nms, ValueId least, ValueId *boxes, ValueId *scores) {
+static void keep_candidates(Import *im, Nms *nms, ValueId *boxes, ValueId *scores) {
   ValueId best = EX_VIEW(im, *scores, nms->groups, nms->all.count);
   best = nms->groups == 1 ? best : ex_reduce_one(im, OP_AMAX, best, 0, true);
-  ValueId low = EX_VIEW(im, ex_le(im, best, least), nms->all.count),
+  ValueId low = EX_VIEW(im, ex_le(im, best, nms->least), nms->all.count),
           hits = ex_unary(im, OP_NONZERO, ex_unary(im, OP_LOGICAL_NOT, low)),
           index = EX_VIEW(im, hits, ex_dim(im, hits, 0));
   *boxes = ex_index_select(im, *boxes, 1, index);
@@ -199,6 +201,38 @@ static void keep_candidates(Import *im, Nms *nms, ValueId least, ValueId *boxes,
   never_none(im, boxes, scores);
   nms->all.count = ex_dim(im, *boxes, 1);
   nms->kept = ex_cat2(im, index, build_const_ints(&im->b, &(int64_t){0}, 1), 0);
+}
+
+/* The numbers of the rows for which `some`, [rows] bool, is true; where there is none, that of the
+ * last one: the runtime selects nothing from no rows. */
+static ValueId rows_of(Import *im, ValueId some) {
+  ValueId none = ex_unary(im, OP_LOGICAL_NOT, ex_unary(im, OP_ANY, some)),
+          named = ex_cat2(im, some, EX_VIEW(im, none, 1), 0),
+          hits = ex_unary(im, OP_NONZERO, named),
+          last = ex_minus(im, ex_size(im, ex_dim(im, some, 0)), 1);
+  return ex_min(im, EX_VIEW(im, hits, ex_dim(im, hits, 0)), last);
+}
+
+/* Keeps the classes in which a box has a score above `least`: of a detector's 80 an image shows a
+ * few. With several batches the groups of a batch would differ in number. */
+static void keep_classes(Import *im, Nms *nms, ValueId *scores) {
+  if (nms->all.batches != 1 || nms->groups < CLASSES_MIN)
+    return;
+  ValueId best = EX_VIEW(im, ex_reduce_one(im, OP_AMAX, *scores, 2, true), nms->groups),
+          low = ex_le(im, best, nms->least);
+  nms->kept_groups = rows_of(im, ex_unary(im, OP_LOGICAL_NOT, low));
+  *scores = ex_index_select(im, *scores, 1, nms->kept_groups);
+  nms->all.classes = nms->all.groups = ex_dim(im, *scores, 1);
+}
+
+/* Scores of the boxes that can be taken, -inf of the others. */
+static ValueId live_scores(Import *im, const Nms *nms, ValueId scores) {
+  ValueId gone = ex_number(im, scores, -INFINITY);
+  if (nms->least)
+    scores = ex_where(im, ex_gt(im, scores, nms->least), scores, gone);
+  if (nms->none)
+    scores = ex_where(im, nms->none, gone, scores);
+  return ex_clamp(im, scores, -INFINITY, (double)FLT_MAX); /* no infinity less infinity */
 }
 
 /* The k of the top k; 0: there is no such first loop. Of the best boxes half are expected to be
@@ -210,14 +244,14 @@ static int64_t pre_nms_top_k(const Import *im, const Nms *nms) {
 }
 
 static bool nms_read(Import *im, Nms *nms) {
-  ValueId boxes = in_required(im, 0), scores = in_required(im, 1), least = number_input(im, 4);
+  ValueId boxes = in_required(im, 0), scores = in_required(im, 1);
   if (ex_rank(im, boxes) != 3 || ex_rank(im, scores) != 3)
     import_fail(im, DIAG_INPUT_RANK, "boxes and scores must have rank 3");
   if (!import_ok(im))
     return false;
   never_none(im, &boxes, &scores);
   Boxes *all = &nms->all;
-  *nms = (Nms){.threshold = number_input(im, 3)};
+  *nms = (Nms){.threshold = number_input(im, 3), .least = number_input(im, 4)};
   all->batches = ex_fixed(im, boxes, 0);
   all->classes = ex_fixed(im, scores, 1);
   all->count = ex_dim(im, boxes, 1);
@@ -227,19 +261,17 @@ static bool nms_read(Import *im, Nms *nms) {
   bool matrix = nms_plan(im, nms);
   if (!nms->threshold)
     nms->threshold = ex_number(im, boxes, 0);
-  if (least && sym_upper(&im->g->syms, all->count) > FEW / max_i64(nms->groups, 1))
-    keep_candidates(im, nms, least, &boxes, &scores);
+  if (nms->least && sym_upper(&im->g->syms, all->count) > FEW / max_i64(nms->groups, 1)) {
+    keep_candidates(im, nms, &boxes, &scores);
+    keep_classes(im, nms, &scores);
+  }
   read_corners(im, all, boxes);
   nms->top_k = pre_nms_top_k(im, nms);
   if (matrix && nms->steps && all->count != 0 && !nms->top_k)
     all->over = overlap_matrix(im, nms);
-  all->live = EX_VIEW(im, scores, nms->groups, all->count);
-  ValueId gone = ex_number(im, all->live, -INFINITY);
-  if (least)
-    all->live = ex_where(im, ex_gt(im, all->live, least), all->live, gone);
-  if (nms->none)
-    all->live = ex_where(im, nms->none, gone, all->live);
-  all->live = ex_clamp(im, all->live, -INFINITY, (double)FLT_MAX); /* no infinity less infinity */
+  all->live = EX_VIEW(im, scores, all->groups, all->count);
+  if (!nms->top_k)
+    all->live = live_scores(im, nms, all->live);
   return import_ok(im);
 }
 
@@ -321,11 +353,13 @@ static Boxes top_k_boxes(Import *im, const Nms *nms, ValueId *worst, ValueId *in
   ValueId best = ex_topk(im, all->live, count, 1, true);
   if (!import_ok(im))
     return *all;
-  *worst = ex_reduce_one(im, OP_AMIN, best, 1, true);
+  SymInt before = sym_add(&im->g->syms, ex_dim(im, best, 1), -1);
+  *worst = ex_slice(im, best, 1, before, ex_dim(im, best, 1));
   *index = ex_topk(im, best + 1, count, 1, false);
   Boxes boxes = each(im, all, of_group, *index);
   ValueId scores = at_positions(im, all->live, *index), better = ex_gt(im, scores, *worst);
   boxes.live = ex_where(im, better, scores, ex_number(im, scores, -INFINITY));
+  boxes.live = live_scores(im, nms, boxes.live);
   boxes.batches = all->groups;
   boxes.classes = 1;
   boxes.count = count;
@@ -338,28 +372,27 @@ static ValueId of_rows(Import *im, const Boxes *boxes, ValueId x, ValueId index)
 }
 
 /* The boxes of the groups for which `unfinished`, [groups] bool, is true; where there is none,
- * those of the last group, all gone: the runtime selects nothing from no rows. */
-static Boxes of_groups(Import *im, const Boxes *all, ValueId unfinished) {
-  ValueId none = ex_unary(im, OP_LOGICAL_NOT, ex_unary(im, OP_ANY, unfinished)),
-          named = ex_cat2(im, unfinished, EX_VIEW(im, none, 1), 0),
-          hits = ex_unary(im, OP_NONZERO, named), last = ex_int(im, all->groups - 1),
-          numbers = ex_min(im, EX_VIEW(im, hits, ex_dim(im, hits, 0)), last);
-  Boxes boxes = each(im, all, of_rows, ex_floor_div(im, numbers, ex_int(im, all->classes)));
+ * those of the last group, all gone. */
+static Boxes of_groups(Import *im, const Nms *nms, ValueId unfinished) {
+  const Boxes *all = &nms->all;
+  ValueId numbers = rows_of(im, unfinished);
+  Boxes boxes = each(im, all, of_rows, ex_floor_div(im, numbers, ex_size(im, all->classes)));
   boxes.groups = boxes.batches = ex_dim(im, numbers, 0);
   boxes.classes = 1;
-  ValueId live = ex_index_select(im, all->live, 0, numbers),
+  ValueId live = live_scores(im, nms, ex_index_select(im, all->live, 0, numbers)),
           counts = EX_VIEW(im, ex_index_select(im, unfinished, 0, numbers), boxes.groups, 1);
   boxes.live = ex_where(im, counts, live, ex_number(im, live, -INFINITY));
   return boxes;
 }
 
-/* Groups of which fewer boxes than wanted were selected, and which have others, [groups, 1]. */
+/* Groups of which fewer boxes than wanted were selected, and which have others, [groups, 1]; also
+ * those of which all of the top k are NaN. */
 static ValueId find_unfinished(Import *im, const Nms *nms, const Selected *selected,
                                ValueId worst) {
   ValueId found = ex_with(im, OP_GT_TENSOR, selected->scores, -INFINITY),
           count = ex_sum(im, ex_cast(im, found, DTYPE_I64), 1, true);
   ValueId few = ex_with(im, OP_LT_TENSOR, count, (double)nms->steps),
-          more = ex_with(im, OP_GT_TENSOR, worst, -INFINITY);
+          more = ex_unary(im, OP_LOGICAL_NOT, ex_le(im, worst, nms->least));
   return ex_and(im, few, more);
 }
 
@@ -371,8 +404,8 @@ static Selected nms_top_k_first(Import *im, const Nms *nms) {
   if (!import_ok(im))
     return first;
   ValueId unfinished = find_unfinished(im, nms, &first, worst),
-          row = EX_VIEW(im, unfinished, nms->groups);
-  Selected second = nms_loop(im, nms, of_groups(im, &nms->all, row));
+          row = EX_VIEW(im, unfinished, nms->all.groups);
+  Selected second = nms_loop(im, nms, of_groups(im, nms, row));
   ValueId before = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, row, DTYPE_I64)), A_INT(0)),
           place = ex_at_least(im, ex_minus(im, before, 1), 0),
           gone = ex_number(im, first.scores, -INFINITY),
@@ -387,13 +420,16 @@ static Selected nms_top_k_first(Import *im, const Nms *nms) {
 
 /* Batch and class of every place of [groups, steps], as [groups * steps, 2]. */
 static ValueId nms_places(Import *im, const Nms *nms, SymInt steps, SymInt all) {
-  int64_t *table = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups * 2);
+  int64_t *table = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups * 2),
+          classes = nms->groups / nms->all.batches;
   for (int64_t i = 0; i < nms->groups; i++) {
-    table[2 * i] = i / nms->all.classes;
-    table[2 * i + 1] = i % nms->all.classes;
+    table[2 * i] = i / classes;
+    table[2 * i + 1] = i % classes;
   }
   ValueId groups = build_const(&im->b, DTYPE_I64, 3, (int64_t[]){nms->groups, 1, 2}, table);
-  return EX_VIEW(im, EX_EXPAND(im, groups, nms->groups, steps, 2), all, 2);
+  if (nms->kept_groups)
+    groups = ex_index_select(im, groups, 0, nms->kept_groups);
+  return EX_VIEW(im, EX_EXPAND(im, groups, nms->all.groups, steps, 2), all, 2);
 }
 
 void translate_non_max_suppression(Import *im) {
@@ -407,7 +443,7 @@ void translate_non_max_suppression(Import *im) {
   Selected selected = nms.top_k ? nms_top_k_first(im, &nms) : nms_loop(im, &nms, nms.all);
   if (!import_ok(im))
     return;
-  SymInt steps = ex_dim(im, selected.scores, 1), all = sym_mul(&im->g->syms, nms.groups, steps);
+  SymInt steps = ex_dim(im, selected.scores, 1), all = sym_mul(&im->g->syms, nms.all.groups, steps);
   ValueId found = ex_with(im, OP_GT_TENSOR, selected.scores, -INFINITY),
           hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
   ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)),
