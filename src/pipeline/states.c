@@ -15,18 +15,22 @@
 #include "pipeline/settings.h"
 #include "support/text.h"
 
-/* The number that several states which grow together share. */
+/* The number that several states which grow together share. It is named after the first of them in
+ * the order of the alphabet, so that methods whose states have the same names have the same
+ * lengths, whatever the dims are called. */
 typedef struct Length {
   SymInt before, after; /* a symbol, and what it becomes */
   int64_t initial;
   ValueId state;
+  StrView first; /* that state */
 } Length;
 
 typedef struct Write {
-  ValueId state;   /* as it is at the start of the call */
-  uint32_t output; /* position of what is written */
-  ValueId value;   /* that; in the end */
-  bool grows;
+  ValueId state;        /* as it is at the start of the call */
+  uint32_t output;      /* position of what is written */
+  ValueId value;        /* that; in the end */
+  NameId name;          /* of the state */
+  const Length *length; /* NULL: the size is fixed */
 } Write;
 
 typedef struct Binder {
@@ -289,10 +293,31 @@ static ConstId initializer_of(const Graph *g, ValueId in) {
 
 /* --- the graph --- */
 
-/* The length that belongs to a symbol: one for all states that grow with it. */
-static Status find_length(Binder *b, ValueId in, uint32_t output, uint32_t axis, int64_t initial) {
+/* Makes the length that belongs to a symbol. */
+static Status add_length(Binder *b, const Length *length) {
+  Graph *g = b->g;
+  ConstId data = 0;
+  if (length->initial) {
+    int64_t *copy = ARENA_NEW(&g->arena, int64_t);
+    *copy = length->initial;
+    data = graph_add_data(g, (Constant){.data = (uint8_t *)copy, .size = sizeof *copy});
+  }
+  Length *l = &b->lengths[b->length_count++];
+  *l = *length;
+  TypeId type = graph_tensor_type(g, DTYPE_I64, 0, NULL, ORDER_CONTIGUOUS);
+  l->state = graph_add_state(g, type, data, 0);
+  ValueId number = build(&b->start, OP_LOCAL_SCALAR_DENSE, A_VAL(l->state));
+  TRY(b->start.status);
+  value_set_type(g, number, graph_scalar_type(g, TYPE_INT, l->before, true));
+  return STATUS_OK;
+}
+
+/* The length of a state: one for all states that grow with its symbol. */
+static Status find_length(Binder *b, ValueId in, uint32_t output, uint32_t axis, int64_t initial,
+                          const Length **length) {
   Graph *g = b->g;
   SymInt before = value_dim(g, in, axis), after = value_dim(g, graph_output(g, output), axis);
+  StrView name = value_name(g, in);
   for (uint32_t i = 0; i < b->length_count; i++) {
     Length *known = &b->lengths[i];
     if (known->before != before)
@@ -303,23 +328,14 @@ static Status find_length(Binder *b, ValueId in, uint32_t output, uint32_t axis,
     if (known->initial != initial)
       return mismatch(b, in, output, "its first length is not that of the states it grows with",
                       "give all of them first contents of one length");
+    if (text_compare(name, known->first) < 0)
+      known->first = name;
+    *length = known;
     return STATUS_OK;
   }
-  ConstId data = 0;
-  if (initial) {
-    int64_t *copy = ARENA_NEW(&g->arena, int64_t);
-    *copy = initial;
-    data = graph_add_data(g, (Constant){.data = (uint8_t *)copy, .size = sizeof *copy});
-  }
-  const char *name = arena_printf(&b->s->arena, "%s.length", symbol_name(g, before));
-  TypeId type = graph_tensor_type(g, DTYPE_I64, 0, NULL, ORDER_CONTIGUOUS);
-  ValueId state = graph_add_state(g, type, data, intern_add(&g->ctx->names, sv_from(name)));
-  ValueId number = build(&b->start, OP_LOCAL_SCALAR_DENSE, A_VAL(state));
-  TRY(b->start.status);
-  value_set_type(g, number, graph_scalar_type(g, TYPE_INT, before, true));
-  b->lengths[b->length_count++] =
-      (Length){.before = before, .after = after, .initial = initial, .state = state};
-  return STATUS_OK;
+  *length = &b->lengths[b->length_count];
+  return add_length(b,
+                    &(Length){.before = before, .after = after, .initial = initial, .first = name});
 }
 
 static Status bind_growing(Binder *b, ValueId in, uint32_t output, uint32_t axis,
@@ -329,7 +345,8 @@ static Status bind_growing(Binder *b, ValueId in, uint32_t output, uint32_t axis
   SymInt dims[MAX_RANK];
   memcpy(dims, t.dims, t.rank * sizeof *dims);
   int64_t initial = array ? array->tensor.dims[axis] : sym_lower(&g->syms, dims[axis]);
-  TRY(find_length(b, in, output, axis, initial));
+  const Length *length = NULL;
+  TRY(find_length(b, in, output, axis, initial, &length));
   int64_t most = sym_upper(&g->syms, value_dim(g, graph_output(g, output), axis));
   dims[axis] = max_i64(most, sym_upper(&g->syms, dims[axis]));
   TypeId type = graph_tensor_type(g, (DType)t.dtype, t.rank, dims, ORDER_CONTIGUOUS);
@@ -337,11 +354,13 @@ static Status bind_growing(Binder *b, ValueId in, uint32_t output, uint32_t axis
   if (bytes == UINT64_MAX)
     return mismatch(b, in, output, "it needs more memory than can be addressed", NULL);
   ConstId data = array ? initial_data(b, array, bytes) : 0;
-  ValueId state = graph_add_state(g, type, data, value_cget(g, in)->name);
+  NameId name = value_cget(g, in)->name;
+  ValueId state = graph_add_state(g, type, data, name);
   ValueId past = build(&b->start, OP_RESIZE_, A_VAL(state), A_INTS(t.dims, t.rank));
   TRY(b->start.status);
   graph_replace_uses(g, in, past);
-  b->writes[b->write_count++] = (Write){.state = past, .output = output, .grows = true};
+  b->writes[b->write_count++] =
+      (Write){.state = past, .output = output, .name = name, .length = length};
   return STATUS_OK;
 }
 
@@ -349,9 +368,10 @@ static Status bind_fixed(Binder *b, ValueId in, uint32_t output, const NpyArray 
   Graph *g = b->g;
   uint64_t bytes = type_bytes_upper(g, value_type(g, in));
   ConstId data = array ? initial_data(b, array, bytes) : initializer_of(g, in);
-  ValueId state = graph_add_state(g, value_cget(g, in)->type, data, value_cget(g, in)->name);
+  NameId name = value_cget(g, in)->name;
+  ValueId state = graph_add_state(g, value_cget(g, in)->type, data, name);
   graph_replace_uses(g, in, state);
-  b->writes[b->write_count++] = (Write){.state = state, .output = output};
+  b->writes[b->write_count++] = (Write){.state = state, .output = output, .name = name};
   return STATUS_OK;
 }
 
@@ -415,7 +435,7 @@ static Status write_states(Binder *b) {
         build(&b->end, OP_FULL, A_INTS(NULL, 0), A_INT(b->lengths[i].after), A_DTYPE(DTYPE_I64));
   for (uint32_t i = 0; i < b->write_count && b->end.status == STATUS_OK; i++) {
     const Type *t = value_type(g, b->writes[i].value);
-    if (b->writes[i].grows)
+    if (b->writes[i].length)
       b->writes[i].state =
           build(&b->end, OP_RESIZE_, A_VAL(b->writes[i].state), A_INTS(t->dims, t->rank));
   }
@@ -446,7 +466,23 @@ static Status finish_method(Binder *b) {
   return write_states(b);
 }
 
-static Status bind_method(Session *s, const Method *m) {
+/* Names the lengths, and notes what grows with what. */
+static void name_lengths(Binder *b, BoundStates *bound) {
+  Graph *g = b->g;
+  for (uint32_t i = 0; i < b->length_count; i++) {
+    const Length *l = &b->lengths[i];
+    StrView first = l->first.size ? l->first : sv_from(symbol_name(g, l->before));
+    const char *name = arena_printf(&b->s->arena, SV_FMT STATE_LENGTH, SV_ARG(first));
+    g->values[l->state].name = intern_add(&g->ctx->names, sv_from(name));
+  }
+  for (uint32_t i = 0; i < b->write_count; i++) {
+    const Write *w = &b->writes[i];
+    NameId length = w->length ? value_cget(g, w->length->state)->name : 0;
+    bound->items[bound->count++] = (BoundState){.g = g, .name = w->name, .length = length};
+  }
+}
+
+static Status bind_method(Session *s, const Method *m, BoundStates *bound) {
   Graph *g = m->graph;
   const MethodOptions *o = m->options;
   Binder b = {.s = s, .g = g, .start = builder_make(g, g->first, 0), .end = builder_make(g, 0, 0)};
@@ -459,6 +495,7 @@ static Status bind_method(Session *s, const Method *m) {
     status = status == STATUS_OK ? one : status;
   }
   TRY(status);
+  name_lengths(&b, bound);
   return b.write_count ? finish_method(&b) : STATUS_OK;
 }
 
@@ -484,6 +521,11 @@ static Status check_used(Session *s, const TextOption *option) {
 
 Status states_bind(Session *s) {
   Status status = STATUS_OK;
+  BoundStates bound = {0};
+  uint32_t inputs = 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    inputs += s->program.methods[i].graph->input_count;
+  bound.items = ARENA_ARRAY(&s->arena, BoundState, inputs);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     const Method *m = &s->program.methods[i];
     if (m->options->state_count == 0)
@@ -491,12 +533,13 @@ Status states_bind(Session *s) {
     s->ctx.model_path = source_name(m->source);
     if (m->graph->level != LEVEL_ATEN)
       return report_level(s, m->graph);
-    Status one = bind_method(s, m);
+    Status one = bind_method(s, m, &bound);
     if (one == STATUS_OK)
       one = graph_verify(m->graph, "binding states");
     status = status == STATUS_OK ? one : status;
   }
   TRY(status);
+  status = states_check_growth(s, &bound);
   for (uint32_t i = 0; i < s->layer_count; i++)
     for (uint32_t k = 0; k < s->layers[i]->options.state_count; k++) {
       Status one = check_used(s, &s->layers[i]->options.states[k]);

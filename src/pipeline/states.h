@@ -17,6 +17,23 @@ bool states_name(void *user, StrView input);
  * into them at the end of a call. Every flag must fit one of the methods; what does not fit is
  * reported. The graphs are at the level aten. */
 Status states_bind(Session *s);
+/* What the name of the length of states that grow ends with. */
+#define STATE_LENGTH ".length"
+
+/* A state of a method, and the state that is its length; 0: its size is fixed. */
+typedef struct BoundState {
+  const Graph *g;
+  NameId name, length;
+} BoundState;
+
+typedef struct BoundStates {
+  BoundState *items;
+  uint32_t count;
+} BoundStates;
+
+/* Reports states that cannot be shared (--share-state) because their lengths are not: they grow
+ * with others of which only one method has them, or that are not shared. */
+Status states_check_growth(Session *s, const BoundStates *bound);
 /* Of a program that was read: declares shared what its methods have at one place under one name. */
 void states_find_shared(Session *s);
 /* Moves the states of several methods apart, so that no method writes over those of another one,

@@ -58,13 +58,66 @@ static StrView state_name(const Graph *g, uint32_t state) {
   return value_name(g, g->states[state].value);
 }
 
+/* A state that grows is shared together with its length. */
 static bool is_shared(const Session *s, StrView name) {
-  StrView stars;
+  StrView of = name, stars;
+  const StrView end = SV(STATE_LENGTH);
+  if (sv_has_suffix(name, end))
+    of.size -= end.size;
   for (uint32_t i = 0; i < s->shared_count; i++)
-    if (name.size && text_match(s->shared[i], name, &stars))
+    if (name.size &&
+        (text_match(s->shared[i], name, &stars) || text_match(s->shared[i], of, &stars)))
       return true;
   return false;
 }
+
+/* --- states that grow --- */
+
+/* Of a length that methods share all states are shared, or one method would read rows that it never
+ * wrote. */
+static Status check_together(Session *s, const BoundState *a, const BoundState *b) {
+  const Intern *names = &s->ctx.names;
+  StrView other = intern_get(names, b->name);
+  if (a->g != b->g || !a->length || a->length != b->length || is_shared(s, other))
+    return STATUS_OK;
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
+  diag_message(d,
+               "states '" SV_FMT "' and '" SV_FMT "' of method '" SV_FMT
+               "' grow together, and --share-state names only the first",
+               SV_ARG(intern_get(names, a->name)), SV_ARG(other), SV_ARG(graph_name(a->g)));
+  diag_hint(d, "share all states that grow together, or none of them");
+  return diag_end(d);
+}
+
+/* A state of two methods must have the same length in both. */
+static Status check_lengths(Session *s, const BoundState *a, const BoundState *b) {
+  if (a->g == b->g || a->name != b->name || a->length == b->length)
+    return STATUS_OK;
+  bool both = a->length && b->length;
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
+  diag_message(d,
+               "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT "': it grows %s",
+               SV_ARG(graph_name(a->g)), SV_ARG(graph_name(b->g)),
+               SV_ARG(intern_get(&s->ctx.names, a->name)),
+               both ? "together with other states in the second" : "in one of them only");
+  diag_hint(d, both ? "states that grow together must have the same names in both methods"
+                    : "make the dim that grows a range in both methods: --dim NAME=LO..HI");
+  return diag_end(d);
+}
+
+Status states_check_growth(Session *s, const BoundStates *bound) {
+  for (uint32_t i = 0; i < bound->count; i++) {
+    if (!is_shared(s, intern_get(&s->ctx.names, bound->items[i].name)))
+      continue;
+    for (uint32_t k = 0; k < bound->count; k++) {
+      TRY(check_together(s, &bound->items[i], &bound->items[k]));
+      TRY(check_lengths(s, &bound->items[i], &bound->items[k]));
+    }
+  }
+  return STATUS_OK;
+}
+
+/* --- the same in two methods --- */
 
 static bool same_state(const Graph *g, uint32_t i, const Graph *h, uint32_t k) {
   const Type *a = value_type(g, g->states[i].value), *b = value_type(h, h->states[k].value);
@@ -136,6 +189,36 @@ static uint64_t alignment_of(const Method *m) {
   return alignment > PLAN_ALIGNMENT ? alignment : PLAN_ALIGNMENT;
 }
 
+static Status report_types(Session *s, const SharedState *known, const Graph *g, uint32_t state) {
+  StrBuf text = {0};
+  type_print(known->g, value_type(known->g, known->g->states[known->state].value), &text);
+  strbuf_append(&text, SV(" in the first, "));
+  type_print(g, value_type(g, g->states[state].value), &text);
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
+  diag_message(d,
+               "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
+               "': it is %s in the second",
+               SV_ARG(graph_name(known->g)), SV_ARG(graph_name(g)), SV_ARG(state_name(g, state)),
+               strbuf_cstr(&text));
+  diag_hint(
+      d,
+      "give its dims the same largest sizes in both methods; a dim that grows has the largest past "
+      "and the largest number of new rows together");
+  strbuf_release(&text);
+  return diag_end(d);
+}
+
+static Status report_contents(Session *s, const SharedState *known, const Graph *g,
+                              uint32_t state) {
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
+  diag_message(d,
+               "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
+               "': it begins with other contents in the second",
+               SV_ARG(graph_name(known->g)), SV_ARG(graph_name(g)), SV_ARG(state_name(g, state)));
+  diag_hint(d, "give both the same first contents: --state IN:OUT=FILE.npy");
+  return diag_end(d);
+}
+
 static Status share_state(Session *s, const Method *m, uint32_t state, SharedStates *shared) {
   const Graph *g = m->graph;
   StrView name = state_name(g, state);
@@ -147,15 +230,11 @@ static Status share_state(Session *s, const Method *m, uint32_t state, SharedSta
         align_up(type_bytes_upper(g, value_type(g, g->states[state].value)), alignment_of(m));
   }
   known->methods++;
-  const char *what = !same_state(known->g, known->state, g, state)      ? "element type or sizes"
-                     : !same_contents(known->g, known->state, g, state) ? "first contents"
-                                                                        : NULL;
-  if (!what)
-    return STATUS_OK;
-  return diag_report(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE,
-                     "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
-                     "': it has other %s in the second",
-                     SV_ARG(graph_name(known->g)), SV_ARG(method_name(m)), SV_ARG(name), what);
+  if (!same_state(known->g, known->state, g, state))
+    return report_types(s, known, g, state);
+  if (!same_contents(known->g, known->state, g, state))
+    return report_contents(s, known, g, state);
+  return STATUS_OK;
 }
 
 /* Each pattern must name a state of two methods. */

@@ -46,4 +46,30 @@ methods:
 share-state: [h*]
 Y
 t lower --recipe share.yaml -o no.pte
+# States that grow: their length is shared with them, whatever the dims are called.
+g=$data/grow.onnx
+t lower --method one=$g --method two=$g --state 'past.*:present.*' --dim p=0..4 --share-state 'past.*' -o grow.pte -q
+t inspect grow.pte
+rm grow.pte
+cat >two.etir <<'END'
+graph @forward level(aten) {
+  sym s0 "q" in [0, 4]
+  %0: f32[2, 3] = input "x"
+  %1: f32[s0, 3] = input "a"
+  %2: f32[s0, 3] = input "past.0"
+  %3: f32[s0 + 2, 3] = aten::cat([%1, %0], 0) "b"
+  %4: f32[s0 + 2, 3] = aten::cat([%2, %0], 0) "present.0"
+  output %3 "b", %4 "present.0"
+}
+END
+t lower --method one=$g --method two=two.etir --state 'past.*:present.*' --state a:b --dim p=0..4 --share-state past.0 -o no.pte
+t lower two.etir --state 'past.*:present.*' --state a:b --share-state past.0 -o no.pte
+cat >dims.yaml <<Y
+state: {past.*: present.*}
+share-state: past.*
+methods:
+  one: {model: $g, dim: {p: 0..4}}
+  two: {model: $g, dim: {p: 0..3}}
+Y
+t lower --recipe dims.yaml -o no.pte
 ls

@@ -47,7 +47,7 @@ class Case:
     methods: dict
     calls: list  # (method, feed)
     flags: list
-    shared: bool = False  # the methods have the same states
+    shared: str = ""  # what --share-state says: the methods have the same states
     whole: object = None  # function(session, outputs of all calls) -> message or None
 
 
@@ -195,7 +195,19 @@ def method_cases():
     c = graph("g (float[2] x, float[2] h) => (float[2] z, float[2] hn) { hn = Sub(h, x) z = Mul(hn, x) }")
     calls = [(m, {"x": floats(2)}) for m in ("one", "two", "two", "one")]
     yield Case("methods_share", {"one": Method(a, {"h": ("hn", zeros(2))}), "two": Method(c, {"h": ("hn", zeros(2))})},
-               calls, ["h:hn"], shared=True)
+               calls, ["h:hn"], shared="*")
+    # Caches that grow, by dims of other names and as inputs in another order.
+    prefill = graph("g (float[1,n,3] x, float[1,p,3] past_k, float[1,p,3] past_v) => (float[1,3] y, float[1,r,3] k, float[1,r,3] v) "
+                    "{ k = Concat<axis=1>(past_k, x) b = Neg(x) v = Concat<axis=1>(past_v, b) a = Constant<value_ints=[1]>() "
+                    "s = ReduceSum<keepdims=0>(k, a) t = ReduceMin<keepdims=0>(v, a) y = Sub(s, t) }")
+    decode = graph("g (float[1,3] u, float[1,q,3] past_v, float[1,q,3] past_k) => (float[1,3] y, float[1,r,3] v, float[1,r,3] k) "
+                   "{ a = Constant<value_ints=[1]>() x = Unsqueeze(u, a) k = Concat<axis=1>(past_k, x) b = Neg(x) v = Concat<axis=1>(past_v, b) "
+                   "s = ReduceSum<keepdims=0>(k, a) t = ReduceMin<keepdims=0>(v, a) y = Sub(s, t) }")
+    caches = {"past_k": ("k", zeros(1, 0, 3)), "past_v": ("v", zeros(1, 0, 3))}
+    calls = [("one", {"x": floats(1, 4, 3)}), ("two", {"u": floats(1, 3)}), ("two", {"u": floats(1, 3)}), ("one", {"x": floats(1, 2, 3)}),
+             ("two", {"u": floats(1, 3)})]
+    yield Case("methods_share_caches", {"one": Method(prefill, caches, {"p": "0..8", "n": "1..4"}), "two": Method(decode, caches, {"q": "0..11"})},
+               calls, ["past_k:k", "past_v:v"], shared="past*")
 
 
 def decoder_cases(models):
@@ -244,7 +256,7 @@ def decoder(name, path, model):
 # --- checking ---
 
 def shared_flags(case):
-    return ["--share-state=*"] if case.shared else []
+    return [f"--share-state={case.shared}"] if case.shared else []
 
 
 def expected_outputs(case, sessions):
