@@ -51,6 +51,11 @@ static Status find_lengths(Deriver *x) {
     return refuse(x, "input '" SV_FMT "' is not i64[1, n] or i32[1, n]",
                   SV_ARG(x->d->values[KEY_TOKENS]));
   x->rows = t->dims[1];
+  if (sym_lower(&g->syms, x->rows) > 1)
+    return refuse(x,
+                  "input '" SV_FMT "' takes %lld tokens at least, and generating hands over one; "
+                  "give its dim the size 1, or a range that begins with 1",
+                  SV_ARG(x->d->values[KEY_TOKENS]), (long long)sym_lower(&g->syms, x->rows));
   x->past = -1;
   for (uint32_t i = 0; i < value_rank(g, cache); i++) {
     SymInt dim = value_dim(g, cache, i);
@@ -197,12 +202,31 @@ static ValueId appended(const Graph *g, ValueId past, ValueId present, uint32_t 
   return node_list_value(g, n, 0, 1);
 }
 
+/* Models of float16 whose inputs and outputs stayed float32 convert the past on the way in and the
+ * present on the way out, which loses nothing: the cache has their type within. Leaves the
+ * conversion of the past without a use. */
+static void skip_conversions(Graph *g, ValueId *past, ValueId *present) {
+  NodeId in = value_only_user(g, *past), out = value_def(g, *present);
+  if (!in || !out || node_cget(g, in)->op != OP_TO_COPY || node_cget(g, out)->op != OP_TO_COPY)
+    return;
+  ValueId inner = node_result(g, in, 0), made = node_value(g, out, 0);
+  DType type = value_dtype(g, inner);
+  if (value_dtype(g, *past) != DTYPE_F32 || type != value_dtype(g, made) ||
+      (type != DTYPE_F16 && type != DTYPE_BF16))
+    return;
+  *past = inner;
+  *present = made;
+}
+
 /* present becomes the first rows of a state, after those of this call were written there. */
 static Status make_cache(Deriver *x, uint32_t position) {
   Graph *g = x->g;
   ValueId past = g->inputs[position];
-  int output = find_present(x, value_name(g, g->inputs[position]));
+  NameId name = value_cget(g, past)->name;
+  int output = find_present(x, value_name(g, past));
   ValueId present = output < 0 ? 0 : graph_output(g, (uint32_t)output);
+  if (present)
+    skip_conversions(g, &past, &present);
   uint32_t axis = 0;
   ValueId rows = present ? appended(g, past, present, &axis) : 0;
   if (output < 0)
@@ -221,7 +245,7 @@ static Status make_cache(Deriver *x, uint32_t position) {
                     SV_ARG(value_name(g, g->inputs[position])),
                     shell_word(&x->s->arena, value_name(g, g->inputs[position])), i);
   TypeId type = graph_tensor_type(g, (DType)t.dtype, t.rank, dims, ORDER_CONTIGUOUS);
-  ValueId state = graph_add_state(g, type, 0, value_cget(g, past)->name);
+  ValueId state = graph_add_state(g, type, 0, name);
   NodeId cat = value_def(g, present);
   Builder b = builder_make(g, cat, node_cget(g, cat)->loc);
   ValueId at[MAX_RANK] = {0};
@@ -231,6 +255,8 @@ static Status make_cache(Deriver *x, uint32_t position) {
   TRY(b.status);
   graph_replace_uses(g, present, all);
   graph_remove_node(g, cat);
+  if (value_def(g, past))
+    graph_remove_node(g, value_def(g, past));
   graph_remove_input(g, position);
   return STATUS_OK;
 }

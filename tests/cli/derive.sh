@@ -17,6 +17,11 @@ t run small.pte $calls
 # Logits of the last token alone are what runners want.
 t lower $data/decoder_last.onnx --derive llm:context=8 -q -o last.pte
 t run last.pte $calls
+t lower $data/decoder_half.onnx --derive llm:context=8 -q -o half.pte
+t run half.pte $calls
+# A number of tokens that generating never hands over.
+t lower $m --derive llm:context=8 --dim n=4 -o no.pte
+t lower $m --derive llm:context=8 --dim n=2..4 -o no.pte
 # Tokens of 32 bits, a flag that is no position, caches with the heads in the first dim.
 t lower $data/decoder_merged.onnx --derive llm:context=8 -o no.pte
 t lower $data/decoder_merged.onnx --derive llm:context=8 --value use_cache_branch=1 -q -o merged.pte

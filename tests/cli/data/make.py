@@ -91,6 +91,12 @@ def decoder():
     initializers.append(onnx.numpy_helper.from_array(np.array(-1, np.int64), "last"))
     nodes[-1:] = [node("Gather", ["y", "last"], ["row"], axis=1), node("MatMul", ["row", "back"], ["logits"])]
     save("decoder_last.onnx", nodes, inputs, [value("logits", [1, 8]), *outputs[1:]], initializers)
+    # A cache of float16 within, whose inputs and outputs stayed float32.
+    half = [node("Cast", ["q"], ["q16"], to=TensorProto.FLOAT16)]
+    for c in cache:
+        half += [node("Cast", [f"past_key_values.{c}"], [f"{c}.past"], to=TensorProto.FLOAT16), node("Concat", [f"{c}.past", "q16"], [f"{c}.all"], axis=2),
+                 node("Cast", [f"{c}.all"], [f"present.{c}"], to=TensorProto.FLOAT)]
+    save("decoder_half.onnx", [*nodes[:5], *half, *nodes[7:]], inputs, [value("logits", [1, 8]), *outputs[1:]], initializers)
     os.makedirs(os.path.join(HERE, "llm"), exist_ok=True)
     for name, array in (("tokens3", [[3, 1, 4]]), ("tokens1", [[5]]), ("at0", [0]), ("at3", [3])):
         np.save(os.path.join(HERE, "llm", f"{name}.npy"), np.array(array, np.int64))
