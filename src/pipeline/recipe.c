@@ -114,6 +114,8 @@ static EtcStatus read_constants(Reader *r, StrView *value) {
     first = false;
     status = read_constant(r, true, &text);
   }
+  if (status == ETC_OK && list && first)
+    status = yaml_wrong(r->yaml, NULL, "a list of a constant method has one value at least");
   *value = strbuf_keep(&text, &r->s->arena);
   return status;
 }
@@ -180,8 +182,8 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
 }
 
 /* Keys that are no options. */
-static bool is_structure(const Reader *r, StrView key) {
-  return !r->method && (sv_eq(key, SV("methods")) || sv_eq(key, SV("include")));
+static bool is_structure(StrView key) {
+  return sv_eq(key, SV("methods")) || sv_eq(key, SV("include"));
 }
 
 static EtcStatus read_key(Reader *r, StrView *key) {
@@ -194,8 +196,12 @@ static EtcStatus read_key(Reader *r, StrView *key) {
   if (r->key_count == MAX_KEYS)
     return yaml_wrong(r->yaml, NULL, "more than %d keys", MAX_KEYS);
   r->keys[r->key_count++] = *key;
-  if (is_structure(r, *key))
-    return ETC_OK;
+  if (is_structure(*key))
+    return r->method ? yaml_wrong(r->yaml, "say it outside of the methods",
+                                  SV_FMT " is of the whole recipe", SV_ARG(*key))
+                     : ETC_OK;
+  if (sv_eq(*key, SV("recipe")))
+    return yaml_wrong(r->yaml, "write 'include: FILE.yaml'", "a recipe takes others in by include");
   if (sv_eq(*key, SV("constant-methods")))
     *key = SV("constant");
   r->s->setting.at = yaml_place(r->yaml);
@@ -233,11 +239,11 @@ static EtcStatus read_methods(Reader *r) {
 
 static EtcStatus read_value(Reader *r, StrView key) {
   StrView value = {0};
-  if (is_structure(r, key) && sv_eq(key, SV("methods")))
+  if (sv_eq(key, SV("methods")))
     return read_methods(r);
   bool list = r->yaml->event.type == YAML_SEQUENCE_START_EVENT,
        pairs = r->yaml->event.type == YAML_MAPPING_START_EVENT,
-       repeated = is_structure(r, key) || session_recipe_repeats(key);
+       repeated = is_structure(key) || session_recipe_repeats(key);
   if (list && repeated)
     return read_list(r, key);
   if (pairs && (repeated || has_settings(key)))

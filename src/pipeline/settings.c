@@ -67,7 +67,13 @@ EtcStatus session_pair(Session *s, const PairForm *form, StrView value, StrView 
 }
 
 const char *session_path(Session *s, StrView path) {
-  return session_path_in(s, s->setting.folder, path);
+  const char *known = session_path_in(s, s->setting.folder, path);
+  if (s->setting.at.line) {
+    DiagNamed *named = ARENA_NEW(&s->arena, DiagNamed);
+    *named = (DiagNamed){.path = known, .at = s->setting.at, .next = s->sink.named};
+    s->sink.named = named;
+  }
+  return known;
 }
 
 static TextOption text_option(Session *s, StrView text) {

@@ -132,6 +132,13 @@ DiagPlace diag_file(const char *path) {
   return place;
 }
 
+DiagPlace diag_unreadable(const DiagSink *sink, const char *path) {
+  for (const DiagNamed *n = sink->named; n; n = n->next)
+    if (strcmp(n->path, path) == 0)
+      return n->at;
+  return diag_file(path);
+}
+
 Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place) {
   const DiagRow *row = diag_row(code);
   Diag *d = ARENA_NEW(&sink->arena, Diag);

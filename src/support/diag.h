@@ -61,6 +61,13 @@ typedef struct DiagPlace {
 #define DIAG_NOWHERE ((DiagPlace){.index = -1})
 DiagPlace diag_file(const char *path); /* a file, nowhere in it */
 
+/* Where a recipe names a file. */
+typedef struct DiagNamed {
+  const char *path;
+  DiagPlace at;
+  const struct DiagNamed *next;
+} DiagNamed;
+
 typedef enum DiagFormat { DIAG_TEXT, DIAG_JSON } DiagFormat;
 typedef void DiagWrite(void *user, const char *text, size_t size);
 
@@ -82,6 +89,7 @@ typedef struct DiagSink {
   const char *plugin;        /* whose code runs: a note says it; or NULL */
   struct OutputSet *outputs; /* holds what atomic_file_commit finishes (files.h), or NULL */
   struct FilesRead *files;   /* notes what file_map opens (files.h), or NULL */
+  const DiagNamed *named;    /* files that recipes name, the last one first */
 } DiagSink;
 
 typedef struct Diag Diag;
@@ -100,6 +108,8 @@ typedef struct DiagHold {
   StrBuf text;
 } DiagHold;
 
+/* Where a recipe names the file that cannot be read, or the file. */
+DiagPlace diag_unreadable(const DiagSink *sink, const char *path);
 void diag_sink_init(DiagSink *sink);
 void diag_sink_init_silent(DiagSink *sink); /* drops its text; errors are counted */
 void diag_sink_release(DiagSink *sink);

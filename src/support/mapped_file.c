@@ -168,7 +168,8 @@ Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path
     let_go(hold);
     if (error == ENXIO) /* a socket */
       return diag_report(sink, DIAG_FILE_NOT_REGULAR, place, "'%s' is not a regular file", path);
-    return diag_report(sink, DIAG_FILE_OPEN, place, "cannot open '%s': %s", path, strerror(error));
+    return diag_report(sink, DIAG_FILE_OPEN, diag_unreadable(sink, path), "cannot open '%s': %s",
+                       path, strerror(error));
   }
   if (!S_ISREG(st.st_mode)) {
     let_go(hold);

@@ -111,3 +111,8 @@ END
 t lower --recipe apart.yaml -o apart.pte -q --explain
 bad 'backend: []\n'
 bad 'constant-methods: {"a=b": 1}\n'
+bad 'constant-methods: {a: []}\n'
+bad 'constant-methods: {a: 1, b: missing.npy}\n'
+bad 'budget: missing.yaml\n'
+bad 'methods:\n  one: {model: missing.onnx}\n'
+bad "methods:\n  one: {model: $data/add.onnx, include: more.yaml}\n"

@@ -68,8 +68,8 @@ static void print_options(Arena *arena, const MethodOptions *o, StrBuf *out) {
 static EtcStatus check_file(Session *s, const char *what, const char *path) {
   if (!path || path_is_stdin(path) || access(path, R_OK) == 0)
     return ETC_OK;
-  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, diag_file(path),
-                                    "cannot read the file of '%s': %s", what, strerror(errno)));
+  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, diag_unreadable(&s->sink, path),
+                                    "cannot read '%s' of '%s': %s", path, what, strerror(errno)));
 }
 
 static EtcStatus check_files(Session *s, const char *model, const MethodOptions *o) {
