@@ -348,6 +348,36 @@ static bool difference_of_two(const SymTable *t, const SymExpr *sum, uint32_t of
   return false;
 }
 
+/* min(limit, of), with a constant. */
+static bool limited(const SymExpr *x, int64_t *limit, SymInt *of) {
+  uint32_t at = x->kind == SYM_MIN && sym_is_const(x->terms[0]) ? 0 : 1;
+  if (x->kind != SYM_MIN || !sym_is_const(x->terms[at]))
+    return false;
+  *limit = x->terms[at];
+  *of = x->terms[1 - at];
+  return true;
+}
+
+/* The length of a slice between constants, min(b, n) - min(a, n), grows or falls with n. */
+static bool difference_of_limits(const SymTable *t, const SymExpr *sum, uint32_t at,
+                                 uint64_t *terms, int64_t *lo, int64_t *hi) {
+  int64_t a, b, coefficient = sum->coefficients[at];
+  SymInt of, other;
+  if (coefficient <= 0 || !limited(sym_expr(t, sum->terms[at]), &b, &of))
+    return false;
+  for (uint32_t i = 0; i < sum->count; i++)
+    if (sum->coefficients[i] == -coefficient && limited(sym_expr(t, sum->terms[i]), &a, &other) &&
+        of == other && is_small(a) && is_small(b)) {
+      int64_t least = sym_lower(t, of), most = sym_upper(t, of);
+      int64_t first = min_i64(b, least) - min_i64(a, least),
+              last = min_i64(b, most) - min_i64(a, most);
+      *terms = (uint64_t)1 << at | (uint64_t)1 << i;
+      sym_range_mul(min_i64(first, last), max_i64(first, last), coefficient, coefficient, lo, hi);
+      return true;
+    }
+  return false;
+}
+
 static void widen(SymExpr *e, int64_t lo, int64_t hi) {
   e->lo = lo == INT64_MIN ? INT64_MIN : sym_sat_add(e->lo, lo);
   e->hi = hi == INT64_MAX ? INT64_MAX : sym_sat_add(e->hi, hi);
@@ -356,7 +386,8 @@ static void widen(SymExpr *e, int64_t lo, int64_t hi) {
 /* Some terms together are less than their ranges tell; each term is counted once. */
 static void sum_range(const SymTable *t, SymExpr *e) {
   static bool (*const groups[])(const SymTable *, const SymExpr *, uint32_t, uint64_t *, int64_t *,
-                                int64_t *) = {remainder_group, difference_of_two};
+                                int64_t *) = {remainder_group, difference_of_two,
+                                              difference_of_limits};
   uint64_t counted = 0, terms;
   int64_t lo = 0, hi = 0;
   e->lo = e->hi = e->constant;

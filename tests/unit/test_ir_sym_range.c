@@ -19,6 +19,22 @@ static void test_ranges_of_related_terms(void **state) {
   sym_release(&t);
 }
 
+/* Lengths of slices from 1 to 7, and from 7 back to 1, of up to 20 and of up to 4 elements. */
+static void test_ranges_of_slices(void **state) {
+  SymTable t;
+  t = (SymTable){0};
+  SymInt n = sym_symbol(&t, SV("n"), 0, 20, false), m = sym_symbol(&t, SV("m"), 3, 4, false);
+  SymInt length = sym_sub(&t, sym_min(&t, n, 7), sym_min(&t, n, 1)), back = sym_sub(&t, 0, length),
+         part = sym_sub(&t, sym_min(&t, sym_mul(&t, m, 2), 7), sym_min(&t, sym_mul(&t, m, 2), 1));
+  static const struct { int lo, hi; } expected[] = {{0, 6}, {-6, 0}, {5, 6}};
+  const SymInt values[] = {length, back, part};
+  for (size_t i = 0; i < COUNT_OF(values); i++) {
+    assert_int_equal(sym_lower(&t, values[i]), expected[i].lo);
+    assert_int_equal(sym_upper(&t, values[i]), expected[i].hi);
+  }
+  sym_release(&t);
+}
+
 /* What a padding to the next multiple is made of: remainders, in the forms that division leaves. */
 static void test_ranges_of_remainders(void **state) {
   SymTable t;
@@ -114,8 +130,9 @@ static void test_ranges_saturate(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ranges_of_related_terms), cmocka_unit_test(test_ranges_of_remainders),
-      cmocka_unit_test(test_ranges_of_halves),        cmocka_unit_test(test_quotient_of_quotient),
-      cmocka_unit_test(test_products_of_sums),        cmocka_unit_test(test_ranges_saturate)};
+      cmocka_unit_test(test_ranges_of_related_terms), cmocka_unit_test(test_ranges_of_slices),
+      cmocka_unit_test(test_ranges_of_remainders),    cmocka_unit_test(test_ranges_of_halves),
+      cmocka_unit_test(test_quotient_of_quotient),    cmocka_unit_test(test_products_of_sums),
+      cmocka_unit_test(test_ranges_saturate)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
