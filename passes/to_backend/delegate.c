@@ -357,6 +357,17 @@ static Status check_data(const Delegation *d, const DelegateCode *code) {
   return STATUS_OK;
 }
 
+static Status check_lists(const Delegation *d, const DelegateCode *code) {
+  if (code->transpose_count && !code->transposes)
+    return answered(d, "has no transposes where it counts %" PRIu32, code->transpose_count);
+  if (code->spec_count && !code->specs)
+    return answered(d, "has no compile specs where it counts %" PRIu32, code->spec_count);
+  for (uint32_t i = 0; i < code->spec_count; i++)
+    if (code->specs[i].size && !code->specs[i].data)
+      return answered(d, "has no bytes for compile spec '" SV_FMT "'", SV_ARG(code->specs[i].key));
+  return STATUS_OK;
+}
+
 /* Inputs are values from outside. */
 static Status check_code(const Delegation *d, const Partition *part, const DelegateCode *code) {
   const Graph *g = d->g;
@@ -372,13 +383,7 @@ static Status check_code(const Delegation *d, const Partition *part, const Deleg
                       " that is a constant or does not come from outside",
                       i, tag);
   }
-  if (code->transpose_count && !code->transposes)
-    return answered(d, "has no transposes where it counts %" PRIu32, code->transpose_count);
-  if (code->spec_count && !code->specs)
-    return answered(d, "has no compile specs where it counts %" PRIu32, code->spec_count);
-  for (uint32_t i = 0; i < code->spec_count; i++)
-    if (code->specs[i].size && !code->specs[i].data)
-      return answered(d, "has no bytes for compile spec '" SV_FMT "'", SV_ARG(code->specs[i].key));
+  TRY(check_lists(d, code));
   TRY(check_operands(d, part, code));
   return check_data(d, code);
 }

@@ -164,6 +164,8 @@ for FAULT in removes exits "backend exits"; do
   echo "# $FAULT"
   t lower core.etir $faulty --pass exchange@edge --backend negate -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/'
 done
+export FAULT="name of the graph"
+t lower core.etir $faulty --pass exchange@edge --print-after exchange -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/; s/ of [0-9]*$/ of N/'
 export FAULT="run exits"
 t run least.pte $faulty --random
 export FAULT="check exits"

@@ -135,6 +135,9 @@ static void test_memory(void **state) {
   assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_FAILED);
   assert_int_equal(program.size, 0);
   assert_contains(strbuf_cstr(&messages), "relu");
+  free_session(s, &messages);
+  s = new_session(&messages);
+  assert_int_equal(etc_session_add_model(s, "forward", "relu", bytes.data, bytes.size), ETC_OK);
   assert_int_equal(etc_session_add_model(s, "other", "none", bytes.data, 0), ETC_FAILED);
   assert_int_equal(etc_session_add_model(s, "forward", "relu", bytes.data, 1), ETC_USAGE);
   free_session(s, &messages);
