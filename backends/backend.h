@@ -52,12 +52,13 @@ typedef enum SettingKind {
 } SettingKind;
 
 typedef struct BackendSetting {
-  const char *name, *argument, *summary;
+  const char *name, *argument, *summary; /* none is NULL, but the name at the end */
   SettingKind kind;
 } BackendSetting;
 
 enum { BACKEND_MAX_SETTINGS = 8 };
 
+/* A backend changes what the arrays hold and `own`, no other field. */
 typedef struct BackendContext {
   DiagSink *sink;
   Arena *scratch;          /* forgotten after the pass */
@@ -83,7 +84,8 @@ typedef struct Partition {
  * the delegate takes them; outputs follow in the order of the partition. data: constants of the
  * graph that the delegate finds by key in the named data of the program, keys as DelegateName in
  * ops/delegate.h. All arrays in scratch,
- * blob in the arena of the graph. */
+ * blob in the arena of the graph. Arrays, and blob, may be NULL where their number, or blob_size,
+ * is 0. */
 typedef struct DelegateCode {
   const uint8_t *blob;
   uint64_t blob_size;
@@ -96,12 +98,13 @@ typedef struct DelegateCode {
                    constant: it is called always */
 } DelegateCode;
 
+/* None may be NULL but settings, passes and plugin. */
 typedef struct Backend {
   const char *name;               /* of --backend */
   const char *id;                 /* that the runtime registers */
   const char *summary;            /* one line */
-  const BackendSetting *settings; /* terminated by a row without a name */
-  const char *const *passes; /* those of passes.def FOR_BACKENDS that it wants; ends with NULL */
+  const BackendSetting *settings; /* ends with a row without a name; NULL: none */
+  const char *const *passes; /* passes FOR_BACKENDS that it wants; ends with NULL; NULL: none */
   bool quantized;            /* takes quantize and dequantize, which are kept for it */
   bool (*knows)(OpId op);    /* whether there are nodes of that op that it takes */
   /* Sets the tag of each node that the backend takes to the number of its partition, from 1, and

@@ -119,6 +119,7 @@ typedef Status PassFn(PassContext *p, Graph *g);
 #include "passes/passes.def"
 #undef PASS
 
+/* Neither name nor run nor summary may be NULL. */
 typedef struct PassRow {
   const char *name;
   PassFn *run;

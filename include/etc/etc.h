@@ -58,17 +58,18 @@ ETC_API EtcSession *etc_session_new(void);
 ETC_API void etc_session_free(EtcSession *session);
 
 /* Where messages go: one call a message, as text or, after etc_session_set(session, "diagnostics",
- * "json"), as one JSON object on a line. Standard error without this call. */
+ * "json"), as one JSON object on a line. Standard error without this call, and where write is NULL.
+ */
 ETC_API void etc_session_on_diagnostic(EtcSession *session, EtcWrite *write, void *user);
 /* Where the text goes that print-before, print-after, time-passes and the like ask for; nowhere
- * without this call. */
+ * without this call, and where write is NULL. */
 ETC_API void etc_session_on_output(EtcSession *session, EtcWrite *write, void *user);
 
 /* Sets an option, named as that of `etc lower` without the dashes ("dim", "value", "plan",
  * "threads", ...; `etc help lower` lists them). value is NULL or "" for options without one,
  * or "true"; "false" leaves them out.
  * Options that repeat add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what
- * this version does not do. */
+ * this version does not do. After etc_lower nothing can be set or added any more: ETC_USAGE. */
 ETC_API EtcStatus etc_session_set(EtcSession *session, const char *name, const char *value);
 /* Sets an option for one method only, one that shapes methods, such as "dim", "state", "backend" or
  * "quantize". It goes before what is set for all. */

@@ -14,6 +14,7 @@ typedef struct PlanProblem {
   uint64_t *proved;   /* `bound`, to be raised by a planner that proves more; or NULL */
 } PlanProblem;
 
+/* None of name, summary and place may be NULL. */
 typedef struct Planner {
   const char *name; /* of --plan */
   const char *summary;

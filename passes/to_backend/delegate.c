@@ -357,6 +357,17 @@ static Status check_data(const Delegation *d, const DelegateCode *code) {
   return STATUS_OK;
 }
 
+static Status check_lists(const Delegation *d, const DelegateCode *code) {
+  if (code->transpose_count && !code->transposes)
+    return answered(d, "has no transposes where it counts %" PRIu32, code->transpose_count);
+  if (code->spec_count && !code->specs)
+    return answered(d, "has no compile specs where it counts %" PRIu32, code->spec_count);
+  for (uint32_t i = 0; i < code->spec_count; i++)
+    if (code->specs[i].size && !code->specs[i].data)
+      return answered(d, "has no bytes for compile spec '" SV_FMT "'", SV_ARG(code->specs[i].key));
+  return STATUS_OK;
+}
+
 /* Inputs are values from outside. */
 static Status check_code(const Delegation *d, const Partition *part, const DelegateCode *code) {
   const Graph *g = d->g;
@@ -372,11 +383,7 @@ static Status check_code(const Delegation *d, const Partition *part, const Deleg
                       " that is a constant or does not come from outside",
                       i, tag);
   }
-  if (code->spec_count && !code->specs)
-    return answered(d, "has no compile specs where it counts %" PRIu32, code->spec_count);
-  for (uint32_t i = 0; i < code->spec_count; i++)
-    if (code->specs[i].size && !code->specs[i].data)
-      return answered(d, "has no bytes for compile spec '" SV_FMT "'", SV_ARG(code->specs[i].key));
+  TRY(check_lists(d, code));
   TRY(check_operands(d, part, code));
   return check_data(d, code);
 }
@@ -386,6 +393,16 @@ static Status check_unchanged(const Delegation *d, const char *function, uint64_
   if (d->g->edits == edits)
     return STATUS_OK;
   return answered(d, "changes the graph in %s()", function);
+}
+
+/* What a backend was given is ours; only what is in it is for the backend to change. */
+static Status check_context(const Delegation *d, const BackendContext *given,
+                            const char *function) {
+  const BackendContext *c = &d->c;
+  if (c->refusals == given->refusals && c->costs == given->costs && c->scratch == given->scratch &&
+      c->sink == given->sink && c->settings == given->settings && c->whole == given->whole)
+    return STATUS_OK;
+  return answered(d, "changes a field of its context in %s() other than 'own'", function);
 }
 
 static Status check_call(const Delegation *d, NodeId call) {
@@ -430,10 +447,12 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   }
   DelegateCode code = {0};
   uint64_t edits = g->edits;
+  BackendContext given = d->c;
   pass_enter(d->p, d->backend->plugin);
   Status status = d->backend->preprocess(&d->c, g, &part, &code);
   TRY(pass_leave(d->p, "backend", d->backend->name, status));
   if (d->backend->plugin) {
+    TRY(check_context(d, &given, "preprocess"));
     TRY(check_unchanged(d, "preprocess", edits));
     TRY(check_code(d, &part, &code));
   }
@@ -485,10 +504,12 @@ static Status delegate(Delegation *d) {
   Graph *g = d->g;
   uint32_t partitions = 0, nodes = 0;
   uint64_t edits = g->edits;
+  BackendContext given = d->c;
   pass_enter(d->p, d->backend->plugin);
   Status status = d->backend->partition(&d->c, g);
   TRY(pass_leave(d->p, "backend", d->backend->name, status));
   if (d->backend->plugin) {
+    TRY(check_context(d, &given, "partition"));
     TRY(check_unchanged(d, "partition", edits));
     TRY(check_tags(d));
     TRY(check_refusals(d));

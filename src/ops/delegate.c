@@ -92,7 +92,7 @@ bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *o
       delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
   const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
   *out = (DelegateFigures){0};
-  return reader && blob && !reader->describe(blob->data, blob->size, arena, out);
+  return reader && blob && !reader_describe(reader, blob->data, blob->size, arena, out);
 }
 
 StrView delegate_next_key(StrView *keys) {
@@ -218,7 +218,7 @@ Status kern_call_delegate(Kernel *k) {
   if (!delegate_parse_specs(k->args[DELEGATE_ARG_SPECS].str, k->scratch, &specs, &call.spec_count))
     return kernel_error(k, "the compile specs are no KEY=VALUE words");
   call.specs = specs;
-  const char *fault = reader->run(&call, k->scratch);
+  const char *fault = reader_run(reader, &call, k->scratch);
   if (fault)
     return kernel_error(k, "%s: %s", reader->id, fault);
   for (uint32_t i = 0; i < k->result_count; i++)
@@ -237,7 +237,7 @@ bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
     return false;
   for (uint32_t i = 0; i < node_list_count(g, n, DELEGATE_ARG_ARGS); i++)
     if (lies(user, node_list_value(g, n, DELEGATE_ARG_ARGS, i)) &&
-        !reader->may_overwrite(blob->data, blob->size, i, result, arena))
+        !reader_may_overwrite(reader, blob->data, blob->size, i, result, arena))
       return false;
   return true;
 }
@@ -324,7 +324,7 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
   if (!delegate_parse_specs(node_str(g, n, DELEGATE_ARG_SPECS), arena, &specs, &call.spec_count))
     return "the compile specs are no KEY=VALUE words";
   call.specs = specs;
-  return reader->check(&call, arena);
+  return reader_check(reader, &call, arena);
 }
 
 static bool constraints_hold(const Graph *g, const int64_t *symbols) {
@@ -363,6 +363,38 @@ static bool is_left_out(Sizes *s, NodeId n) {
   return empty;
 }
 
+static bool has_key(const Graph *g, NodeId n, StrView key) {
+  StrView keys = node_str(g, n, DELEGATE_ARG_KEYS);
+  while (keys.size)
+    if (sv_eq(delegate_next_key(&keys), key))
+      return true;
+  return false;
+}
+
+/* Whoever reads the program asks the reader first how many inputs the code takes, and which data.
+ */
+static const char *needs_fault(const Graph *g, NodeId n, const DelegateReader *reader,
+                               Arena *arena) {
+  const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
+  uint32_t inputs = node_list_count(g, n, DELEGATE_ARG_ARGS);
+  DelegateNeeds needs;
+  if (!blob)
+    return NULL; /* check_at says it */
+  const char *fault = reader_needs(reader, blob->data, blob->size, arena, &needs);
+  if (fault)
+    return fault;
+  if (needs.input_count != inputs)
+    return arena_printf(arena, "its reader says that it takes %u inputs, and the call has %u",
+                        needs.input_count, inputs);
+  for (uint32_t i = 0; i < needs.key_count; i++)
+    if (!has_key(g, n, needs.keys[i]))
+      return arena_printf(arena,
+                          "its reader says that it finds the data '" SV_FMT
+                          "' in the program, which the call does not name",
+                          SV_ARG(needs.keys[i]));
+  return NULL;
+}
+
 /* Checks the call n with what the graph knows of sizes and, where related, at some sizes that its
  * symbols can have. */
 const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena) {
@@ -372,7 +404,9 @@ const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena)
     return NULL;
   Sizes sizes = {.g = g};
   Tensor *results;
-  const char *fault = check_at(&sizes, n, reader, arena, &results);
+  const char *fault = reader->plugin ? needs_fault(g, n, reader, arena) : NULL;
+  if (!fault)
+    fault = check_at(&sizes, n, reader, arena, &results);
   related = related && sizes.varies;
   for (int64_t i = 0; i < SAMPLES && related && !fault; i++) {
     sizes = (Sizes){.g = g, .symbols = sample(g, i, arena)};
@@ -414,6 +448,19 @@ void delegate_narrow(Graph *g, NodeId n, SymInt *sizes, bool *open, Arena *arena
     }
 }
 
+/* Code that etc wrote and a reader of its own refuses is a fault of etc; of a plug-in's code it is
+ * one of the plug-in. */
+static Status report_fault(const Graph *g, NodeId n, DiagCode code, const char *fault) {
+  StrView id = node_str(g, n, DELEGATE_ARG_BACKEND);
+  const DelegateReader *reader = delegate_reader(g->ctx->readers, id);
+  if (code == DIAG_INTERNAL && reader->plugin)
+    return diag_report(g->ctx->sink, DIAG_PLUGIN_FAULT, node_place(g, n),
+                       "the code for '" SV_FMT "', which plug-in '%s' reads, is wrong: %s",
+                       SV_ARG(id), reader->plugin, fault);
+  return diag_report(g->ctx->sink, code, node_place(g, n), "the code for '" SV_FMT "' is wrong: %s",
+                     SV_ARG(id), fault);
+}
+
 Status delegate_check(const Graph *g, bool related, DiagCode code) {
   Status status = STATUS_OK;
   Arena arena = {0};
@@ -423,9 +470,7 @@ Status delegate_check(const Graph *g, bool related, DiagCode code) {
     arena_reset(&arena);
     const char *fault = delegate_fault(g, n, related, &arena);
     if (fault)
-      status = diag_report(g->ctx->sink, code, node_place(g, n),
-                           "the code for '" SV_FMT "' is wrong: %s",
-                           SV_ARG(node_str(g, n, DELEGATE_ARG_BACKEND)), fault);
+      status = report_fault(g, n, code, fault);
   }
   arena_release(&arena);
   return status;

@@ -112,9 +112,12 @@ typedef struct DelegateNeeds {
   uint32_t key_count, input_count;
 } DelegateNeeds;
 
-/* Functions return NULL, or what is wrong; all memory comes from arena. */
+/* Functions return NULL, or what is wrong; all memory comes from arena. They are called through the
+ * functions reader_… below. None may be NULL but may_overwrite. Arrays that they give may be NULL
+ * where their number is 0; texts in them may not. */
 typedef struct DelegateReader {
   const char *id; /* the backend's, in the program */
+  /* Asked before anything else of code that is read, and of what a backend of a plug-in writes. */
   const char *(*needs)(const uint8_t *blob, uint64_t size, Arena *arena, DelegateNeeds *out);
   /* All that can be known without running the call; sizes of outputs that were unknown and follow
    * from the code are filled in. */
@@ -124,14 +127,30 @@ typedef struct DelegateReader {
   const char *(*run)(const DelegateCall *call, Arena *arena);
   const char *(*describe)(const uint8_t *blob, uint64_t size, Arena *arena, DelegateFigures *out);
   /* May output `output` lie in the memory of input `input`: is that read no more once the code
-   * begins to write the output, in whatever order it runs what does not depend on each other? */
+   * begins to write the output, in whatever order it runs what does not depend on each other?
+   * NULL: never. */
   bool (*may_overwrite)(const uint8_t *blob, uint64_t size, uint32_t input, uint32_t output,
                         Arena *arena);
   /* Nothing that one call leaves in a delegate changes the next: calls with equal code may be calls
    * of one delegate, which the runtime initialises once. */
   bool stateless;
   bool expressions; /* check takes dims that are expressions, and fills in such */
+  /* Set where it is registered: the plug-in that has it, and where to write that its code runs, for
+   * reports of a crash. NULL: it is built in; nobody asks. */
+  const char *plugin;
+  const char *volatile *running;
 } DelegateReader;
+
+/* Call the functions of a reader. What that of a plug-in answers is checked: a fault that they find
+ * names the plug-in. */
+const char *reader_needs(const DelegateReader *r, const uint8_t *blob, uint64_t size, Arena *arena,
+                         DelegateNeeds *out);
+const char *reader_check(const DelegateReader *r, const DelegateCall *call, Arena *arena);
+const char *reader_run(const DelegateReader *r, const DelegateCall *call, Arena *arena);
+const char *reader_describe(const DelegateReader *r, const uint8_t *blob, uint64_t size,
+                            Arena *arena, DelegateFigures *out);
+bool reader_may_overwrite(const DelegateReader *r, const uint8_t *blob, uint64_t size,
+                          uint32_t input, uint32_t output, Arena *arena);
 
 /* The readers that are known (Context.readers): of the backends in backends/backends.def, and in a
  * session of those that plug-ins bring. */

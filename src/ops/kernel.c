@@ -40,9 +40,9 @@ Status kernel_resize(Kernel *k, uint32_t i, uint32_t rank, const int64_t *dims) 
   Tensor *t = k->results[i];
   uint64_t bytes = dtype_size(t->dtype);
   for (uint32_t d = 0; d < rank; d++)
-    if (dims[d] < 0 || !mul_u64(bytes, (uint64_t)dims[d], &bytes))
+    if (rank > MAX_RANK || dims[d] < 0 || !mul_u64(bytes, (uint64_t)dims[d], &bytes))
       return kernel_error(k, "the result has an impossible shape");
-  if (rank > MAX_RANK || bytes > t->capacity)
+  if (bytes > t->capacity)
     return kernel_error(k, "the result needs %llu bytes, but its bound allows only %llu",
                         (unsigned long long)bytes, (unsigned long long)t->capacity);
   t->rank = rank;

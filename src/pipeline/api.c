@@ -189,6 +189,13 @@ EtcStatus session_null(Session *s, const char *what) {
   return session_usage(s, "", NULL, "a caller gives NULL for %s", what);
 }
 
+EtcStatus session_check_open(Session *s) {
+  if (!s->begun)
+    return ETC_OK;
+  return session_usage(s, "", "make a new session for each program",
+                       "this session has lowered its program, or failed to");
+}
+
 /* What is NULL is the name. */
 static EtcStatus refuse_null(Session *s, void *user) {
   const Given *g = user;
@@ -202,6 +209,7 @@ static EtcStatus set(Session *s, void *user) {
                          "the name of the method is empty");
   if (!g->name)
     return session_null(s, "the name of an option");
+  TRY(session_check_open(s));
   SettingPlace before = s->setting;
   if (g->method)
     s->setting.layer = session_layer(s, PRIORITY_COMMAND, g->method);
@@ -225,6 +233,7 @@ static EtcStatus add_source(Session *s, void *user) {
   const Given *g = user;
   if (!g->method || !g->name)
     return session_null(s, "a method or its model");
+  TRY(session_check_open(s));
   return session_add_source(s, g->method, g->name);
 }
 
@@ -236,6 +245,7 @@ static EtcStatus add_bytes(Session *s, void *user) {
   const Given *g = user;
   if (!g->method || !g->name || !g->data)
     return session_null(s, "a method or its model");
+  TRY(session_check_open(s));
   return session_add_bytes(s, g->method, g->name, g->data, g->size);
 }
 
@@ -265,16 +275,15 @@ static Status lower(Session *s) {
 
 static EtcStatus run_lower(Session *s, void *user) {
   const Given *g = user;
+  TRY(session_check_open(s));
   TRY(recipe_apply(s));
   s->output = g->name ? arena_strdup(&s->arena, sv_from(g->name)) : s->output;
   if (s->program.source_count == 0)
     return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
                          "there is no model");
-  if (s->program.method_count)
-    return session_usage(s, "", "make a new session for each program",
-                         "this session has lowered its program, or failed to");
   EtcStatus status = session_check_outputs(s, s->output);
   if (status == ETC_OK) {
+    s->begun = true;
     status = session_status(lower(s));
     session_print_times(s);
   }

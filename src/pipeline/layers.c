@@ -127,14 +127,23 @@ static bool has_method(const Session *s, const char *name) {
   return false;
 }
 
+static Status unknown_method(Session *s, const char *name) {
+  InputNames names = {0};
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    add_name(&names, method_name(&s->program.methods[i]));
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, DIAG_NOWHERE);
+  diag_message(d, "options are given for a method '%s', which the program does not have", name);
+  diag_hint_names(d, sv_from(name), names.list, names.count);
+  xfree(names.list);
+  return diag_end(d);
+}
+
 Status session_check_used(Session *s) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < s->layer_count; i++) {
     const Layer *layer = s->layers[i];
     if (layer->method && !has_method(s, layer->method))
-      status = diag_report(&s->sink, DIAG_USAGE, DIAG_NOWHERE,
-                           "options are given for a method '%s', which the program does not have",
-                           layer->method);
+      status = unknown_method(s, layer->method);
     if (layer->priority == PRIORITY_FILE || s->program.source_count == 1)
       continue; /* the import has reported what its only model does not have */
     Status dims = unused_dims(s, layer), values = unused_values(s, layer);

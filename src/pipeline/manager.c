@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "ir/trace.h"
 #include "ir/verify.h"
+#include "pipeline/signature.h"
 #include "support/clock.h"
 #include "support/json.h"
 
@@ -158,7 +159,7 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   run->nodes_after = g->live_nodes;
   memcpy(run->stats, context.stats, sizeof run->stats);
   run->stat_count = context.stat_count;
-  if (status == STATUS_OK && run->row->level_out > g->level)
+  if (status == STATUS_OK && !run->row->plugin && run->row->level_out > g->level)
     g->level = run->row->level_out;
   return status;
 }
@@ -181,9 +182,16 @@ static bool fixes_sizes(const Graph *g, uint32_t known) {
   return fixes;
 }
 
+/* What a pass of a plug-in must leave as it was. */
+static Status check_signature(const Manager *m, const Graph *g, const PassRow *row,
+                              const Signature *before, Arena *arena) {
+  const char *change = row->plugin ? signature_change(before, g, arena) : NULL;
+  return change ? pass_fault(m, row, change, (StrView){0}) : STATUS_OK;
+}
+
 /* No pass may fix sizes. What else the options ask to be checked after one; that of a plug-in is
  * verified in any case. constraints: how many the graph had before. */
-static Status check_pass(Manager *m, Graph *g, const PassRow *row, uint32_t constraints) {
+static Status check_graph(Manager *m, Graph *g, const PassRow *row, uint32_t constraints) {
   const ManagerOptions *o = &m->options;
   if (fixes_sizes(g, constraints))
     return pass_fault(m, row, "fixes a size that varied before", (StrView){0});
@@ -193,20 +201,48 @@ static Status check_pass(Manager *m, Graph *g, const PassRow *row, uint32_t cons
   return o->roundtrip ? check_roundtrip(m, g, row) : STATUS_OK;
 }
 
+/* A graph of which a plug-in has broken what the checks rely on may end them: that is told as a
+ * crash of its pass. */
+static void blame_pass(Manager *m, const PassRow *row, bool on) {
+  PassProgress *progress = m->options.progress;
+  if (!progress || !row->plugin)
+    return;
+  progress->pass = on ? row->name : NULL;
+  progress->plugin = on ? row->plugin : NULL;
+}
+
+static Status run_and_check(Manager *m, Graph *g, PassRun *run) {
+  const ManagerOptions *o = &m->options;
+  const PassRow *row = run->row;
+  Arena arena = {0};
+  Signature before = {0};
+  uint32_t constraints = g->constraint_count;
+  if (row->plugin)
+    before = signature_of(g, &arena);
+  Status status = execute(m, g, run);
+  blame_pass(m, row, true);
+  bool print = named(&o->print_after, row->name) || (o->print_changed && run->changed);
+  if (status == STATUS_OK && print)
+    print_graph(m, g, "after", row);
+  if (status == STATUS_OK)
+    status = check_signature(m, g, row, &before, &arena);
+  if (status == STATUS_OK)
+    status = check_graph(m, g, row, constraints);
+  blame_pass(m, row, false);
+  arena_release(&arena);
+  return status;
+}
+
 Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
   const ManagerOptions *o = &m->options;
   if (m->stopped || (row->for_backends && !backends_want_pass(&o->pass, row->name)))
     return STATUS_OK;
   TRY(check_level(m, g, row));
   PassRun *run = add_run(m, row, g);
-  uint32_t constraints = g->constraint_count;
   if (!run->skipped) {
     if (named(&o->print_before, row->name))
       print_graph(m, g, "before", row);
-    TRY(execute(m, g, run));
-    if (named(&o->print_after, row->name) || (o->print_changed && run->changed))
-      print_graph(m, g, "after", row);
-    TRY(check_pass(m, g, row, constraints));
+    TRY(run_and_check(m, g, run));
   }
   if (o->stop_after && strcmp(o->stop_after, row->name) == 0)
     m->stopped = true;

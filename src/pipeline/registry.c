@@ -114,7 +114,7 @@ static Status check_pass(const Loading *l, const PassRow *row) {
 
 static Status check_settings(const Loading *l, const Backend *b) {
   uint32_t count = 0;
-  for (; b->settings[count].name; count++)
+  for (; b->settings && b->settings[count].name; count++)
     if (!b->settings[count].argument || !b->settings[count].summary)
       return refuse(l, "setting '%s' of backend '%s' lacks its argument or summary",
                     b->settings[count].name, b->name);
@@ -126,8 +126,13 @@ static Status check_settings(const Loading *l, const Backend *b) {
 static Status check_backend(const Loading *l, const Backend *b) {
   if (!is_name(b->name) || !b->id || !b->id[0])
     return refuse(l, "a backend has no name of lower-case letters, or no id");
-  if (!b->summary || !b->settings || !b->knows || !b->partition || !b->preprocess)
-    return refuse(l, "backend '%s' lacks its summary, settings or functions", b->name);
+  const char *missing = !b->summary      ? "summary"
+                        : !b->knows      ? "function knows"
+                        : !b->partition  ? "function partition"
+                        : !b->preprocess ? "function preprocess"
+                                         : NULL;
+  if (missing)
+    return refuse(l, "backend '%s' lacks its %s", b->name, missing);
   TRY(check_settings(l, b));
   for (uint32_t i = 0; b->passes && b->passes[i]; i++)
     if (!registry_pass(l->r, sv_from(b->passes[i])))
@@ -157,7 +162,9 @@ static Status add_pass(const Loading *l, const PassRow *row) {
 static Status add_backend(const Loading *l, const Backend *backend) {
   TRY(check_backend(l, backend));
   Backend *own = ARENA_NEW(l->r->arena, Backend);
+  static const BackendSetting no_settings[] = {{0}};
   *own = *backend;
+  own->settings = backend->settings ? backend->settings : no_settings;
   own->plugin = l->plugin->name;
   APPEND(l->r, l->r->backends, l->r->backend_count, own);
   return STATUS_OK;
@@ -175,12 +182,11 @@ static Status add_planner(const Loading *l, const Planner *planner) {
 static Status add_reader(const Loading *l, const DelegateReader *reader) {
   if (!reader->id || !reader->id[0])
     return refuse(l, "a reader of delegates lacks its id");
-  const char *missing = !reader->needs           ? "needs"
-                        : !reader->check         ? "check"
-                        : !reader->run           ? "run"
-                        : !reader->describe      ? "describe"
-                        : !reader->may_overwrite ? "may_overwrite"
-                                                 : NULL;
+  const char *missing = !reader->needs      ? "needs"
+                        : !reader->check    ? "check"
+                        : !reader->run      ? "run"
+                        : !reader->describe ? "describe"
+                                            : NULL;
   if (missing)
     return refuse(l, "the reader of delegates of '%s' lacks its function %s", reader->id, missing);
   if (delegate_reader(&l->r->readers, sv_from(reader->id)))
@@ -189,7 +195,11 @@ static Status add_reader(const Loading *l, const DelegateReader *reader) {
   const DelegateReader **items =
       ARENA_ARRAY(l->r->arena, const DelegateReader *, (size_t)known->count + 1);
   memcpy(items, known->items, known->count * sizeof *items);
-  items[known->count++] = reader;
+  DelegateReader *own = ARENA_NEW(l->r->arena, DelegateReader);
+  *own = *reader;
+  own->plugin = l->plugin->name;
+  own->running = l->r->running;
+  items[known->count++] = own;
   known->items = items;
   return STATUS_OK;
 }

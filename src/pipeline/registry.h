@@ -15,6 +15,7 @@ typedef struct Registry {
   const Planner **planners;
   DelegateReaders readers;
   uint32_t pass_count, backend_count, planner_count;
+  const char *volatile *running; /* of readers, set by the owner; or NULL */
 } Registry;
 
 /* Registers what is built in. */

@@ -66,6 +66,7 @@ typedef struct Cache {
 struct EtcSession {
   MemoryScope memory; /* what the public functions allocate */
   bool no_memory;     /* it ran out: nothing but this, and where messages go, is there any more */
+  bool begun;         /* etc_lower has begun: what is set now would count for nothing */
   bool inner;         /* see session_new_inner */
   unsigned threads;   /* see parallel_set_threads */
   EtcWrite *diagnostic;
@@ -121,6 +122,8 @@ typedef EtcStatus SessionCall(Session *s, void *user);
  * returns ETC_NO_MEMORY. Every public function does its work in one; the command is one as a
  * whole. */
 EtcStatus session_call(Session *s, SessionCall *call, void *user);
+/* Refuses a call that would change what the session lowers once it has begun to. */
+EtcStatus session_check_open(Session *s);
 /* Reports that a caller of the library gives NULL where that is not allowed. */
 EtcStatus session_null(Session *s, const char *what);
 /* A session that is made and freed within a call of another one, and shares its memory. */

@@ -13,7 +13,7 @@ const char *inspect_delegate(const PteProgram *p, const PteDelegate *d, uint64_t
   if (d->size > *budget)
     return "many delegates share their code, which is not shown for all";
   *budget -= d->size;
-  return reader->describe(d->data, d->size, arena, out);
+  return reader_describe(reader, d->data, d->size, arena, out);
 }
 
 DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t budget) {

@@ -141,10 +141,14 @@ static Status find_data(MethodReader *r, const PteInstruction *in, CallData *out
   }
   TRY(charge_code(r, delegate->size));
   DelegateNeeds needs;
-  const char *fault = reader->needs(delegate->data, delegate->size, r->scratch, &needs);
+  const char *fault = reader_needs(reader, delegate->data, delegate->size, r->scratch, &needs);
   if (fault)
     return read_error(r, DIAG_PTE_DELEGATE, "the code for '" SV_FMT "' is wrong: %s",
                       SV_ARG(delegate->id), fault);
+  if (needs.input_count > in->count)
+    return read_error(r, DIAG_PTE_DELEGATE,
+                      "the code for '" SV_FMT "' takes %u inputs, and its call has %u arguments",
+                      SV_ARG(delegate->id), needs.input_count, in->count);
   out->inputs = needs.input_count;
   return find_named(r, delegate, &needs, out);
 }
@@ -156,7 +160,7 @@ uint32_t read_delegate_inputs(MethodReader *r, const PteInstruction *in) {
   if (!reader || delegate->size > *r->code_budget)
     return in->count;
   *r->code_budget -= delegate->size;
-  bool wrong = reader->needs(delegate->data, delegate->size, r->scratch, &needs) != NULL;
+  bool wrong = reader_needs(reader, delegate->data, delegate->size, r->scratch, &needs) != NULL;
   return wrong || needs.input_count > in->count ? in->count : needs.input_count;
 }
 

@@ -130,7 +130,7 @@ static void add_code(Sizer *s, DataUsers *users, uint32_t method, const PteDeleg
   if (!reader || d->size > *budget)
     return;
   *budget -= d->size;
-  if (!reader->needs(d->data, d->size, s->arena, &needs))
+  if (!reader_needs(reader, d->data, d->size, s->arena, &needs))
     add_users(s, users, method, number, &needs);
 }
 

@@ -88,7 +88,7 @@ t inspect row.pte
 
 echo "## what is refused when it is read"
 for FAULT in abi name "pass name" "pass name empty" "pass function" "pass summary" "pass import" "pass emit" "pass level" "pass there" "backend name" \
-  "backend id" "backend function" "backend settings" "backend setting" "backend pass" "backend there" "planner name" "planner function" "planner there" "reader id" \
+  "backend id" "backend function" "backend summary" "backend settings" "backend setting" "backend pass" "backend there" "planner name" "planner function" "planner there" "reader id" \
   "reader function" "reader there"; do
   export FAULT
   echo "# $FAULT"
@@ -102,8 +102,8 @@ echo text >text.so
 t lower chain.etir --plugin ./text.so -o no.pte
 
 echo "## faults of what it does"
-for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key specs "spec without bytes" code \
-  refuses "no message"; do
+for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key transposes specs "spec without bytes" code \
+  refuses "no message" "refusals away" "needs refuses" "needs inputs" "needs data" "needs no keys" "needs no text" "check rank" "check size"; do
   export FAULT
   echo "# $FAULT"
   t lower chain.etir $faulty --backend negate -o no.pte
@@ -113,7 +113,8 @@ for FAULT in regions control; do
   echo "# $FAULT"
   t lower branch.etir $faulty --backend negate -o no.pte
 done
-for FAULT in "wrong graph" "fails in silence" "error ignored"; do
+for FAULT in "wrong graph" "fails in silence" "error ignored" "no outputs" "an output twice" "name of an output" "name of an input" \
+  "type of an output" "level of the graph" "name of the graph"; do
   export FAULT
   echo "# $FAULT"
   t lower core.etir $faulty --pass exchange@edge -o no.pte
@@ -121,6 +122,9 @@ done
 export FAULT="no reason"
 t lower chain.etir $faulty --backend negate -o reason.pte -q --explain
 rm reason.pte
+export FAULT="another value"
+t lower core.etir $faulty --pass exchange@edge -o another.pte -q
+rm another.pte
 for FAULT in overlap alignment outside huge; do
   export FAULT
   echo "# $FAULT"
@@ -128,10 +132,44 @@ for FAULT in overlap alignment outside huge; do
   t lower net.etir $faulty --memory small=64,large=1K --plan row -o no.pte
 done
 
+echo "## readers"
+export FAULT="only what is needed"
+t lower chain.etir $faulty --backend negate -o least.pte -q
+t run least.pte $faulty --random | short
+for FAULT in "needs refuses" "needs inputs" "needs data" "needs no keys" "check rank" "check size"; do
+  export FAULT
+  echo "# $FAULT"
+  t verify least.pte $faulty
+done
+for FAULT in "needs no keys" "run size" "run rank"; do
+  export FAULT
+  echo "# $FAULT"
+  t run least.pte $faulty --random
+done
+export FAULT="needs no keys"
+t size least.pte $faulty
+export FAULT="describe nothing"
+t inspect least.pte $faulty -v | grep -e reader -e exit
+unset FAULT
+t lower chain.etir $faulty --backend negate -o least.pte -q --artifacts readers
+export FAULT="needs inputs"
+t lower readers/06-to_backend.etir $faulty -o no.pte
+rm least.pte
+unset FAULT
+t lower chain.etir $faulty --backend negate -o least.pte -q
+
 echo "## faults that end the process"
 for FAULT in removes exits "backend exits"; do
   export FAULT
   echo "# $FAULT"
   t lower core.etir $faulty --pass exchange@edge --backend negate -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/'
 done
+export FAULT="name of the graph"
+t lower core.etir $faulty --pass exchange@edge --print-after exchange -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/; s/ of [0-9]*$/ of N/'
+export FAULT="run exits"
+t run least.pte $faulty --random
+export FAULT="check exits"
+t verify least.pte $faulty
+t lower core.etir $faulty --backend negate -o no.pte
+rm least.pte
 ls *.pte

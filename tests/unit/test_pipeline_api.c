@@ -19,6 +19,10 @@ static void free_session(EtcSession *s, StrBuf *messages) {
   strbuf_release(messages);
 }
 
+static void keep_bytes(void *user, const char *data, size_t size) {
+  strbuf_append(user, (StrView){data, size});
+}
+
 static void test_lower(void **state) {
   StrBuf messages;
   EtcSession *s = new_session(&messages);
@@ -39,8 +43,59 @@ static void test_lower(void **state) {
   free_session(s, &messages);
 }
 
-static void keep_bytes(void *user, const char *data, size_t size) {
-  strbuf_append(user, (StrView){data, size});
+/* What would count for nothing is refused. */
+static void test_set_late(void **state) {
+  static const int64_t one[] = {1};
+  StrBuf messages, program = {0};
+  EtcSession *s = new_session(&messages);
+  assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_OK);
+  assert_int_equal(messages.size, 0);
+  assert_int_equal(etc_session_set(s, "plan", "naive"), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "lowered its program, or failed to");
+  assert_int_equal(etc_session_set_method(s, "forward", "plan", "naive"), ETC_USAGE);
+  assert_int_equal(etc_session_add_method(s, "other", model), ETC_USAGE);
+  assert_int_equal(etc_session_add_model(s, "other", "relu", "x", 1), ETC_USAGE);
+  assert_int_equal(etc_session_add_constant_ints(s, "one", one, 1), ETC_USAGE);
+  strbuf_release(&program);
+  free_session(s, &messages);
+}
+
+/* The hint is the methods that there are, or the nearest of them. */
+static void test_unknown_method(void **state) {
+  static const struct {
+    const char *method, *hint;
+  } cases[] = {{"nope", "there is 'forward'"}, {"forwrd", "did you mean 'forward'?"}};
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    StrBuf messages, program = {0};
+    EtcSession *s = new_session(&messages);
+    assert_int_equal(etc_session_set_method(s, cases[i].method, "plan", "naive"), ETC_OK);
+    assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
+    assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+    assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_USAGE);
+    assert_contains(strbuf_cstr(&messages), "which the program does not have");
+    assert_contains(strbuf_cstr(&messages), cases[i].hint);
+    assert_int_equal(program.size, 0);
+    free_session(s, &messages);
+  }
+}
+
+/* NULL is the way back to where messages and texts went at first. */
+static void test_no_functions(void **state) {
+  StrBuf messages, program = {0};
+  EtcSession *s = new_session(&messages);
+  etc_session_on_output(s, capture_write, &messages);
+  etc_session_on_output(s, NULL, NULL);
+  assert_int_equal(etc_session_set(s, "print-after", "all"), ETC_OK);
+  assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_OK);
+  etc_session_on_diagnostic(s, NULL, NULL);
+  assert_int_equal(etc_session_set(s, "plan", "naive"), ETC_USAGE); /* on standard error */
+  assert_int_equal(messages.size, 0);
+  strbuf_release(&program);
+  free_session(s, &messages);
 }
 
 static void read_whole(const char *path, StrBuf *out) {
@@ -80,6 +135,9 @@ static void test_memory(void **state) {
   assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_FAILED);
   assert_int_equal(program.size, 0);
   assert_contains(strbuf_cstr(&messages), "relu");
+  free_session(s, &messages);
+  s = new_session(&messages);
+  assert_int_equal(etc_session_add_model(s, "forward", "relu", bytes.data, bytes.size), ETC_OK);
   assert_int_equal(etc_session_add_model(s, "other", "none", bytes.data, 0), ETC_FAILED);
   assert_int_equal(etc_session_add_model(s, "forward", "relu", bytes.data, 1), ETC_USAGE);
   free_session(s, &messages);
@@ -261,10 +319,11 @@ static void test_null(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory),        cmocka_unit_test(test_lower),
-      cmocka_unit_test(test_refused_model), cmocka_unit_test(test_options),
-      cmocka_unit_test(test_switches),      cmocka_unit_test(test_nothing_to_do),
-      cmocka_unit_test(test_constants),     cmocka_unit_test(test_cache),
-      cmocka_unit_test(test_null),
+      cmocka_unit_test(test_set_late),      cmocka_unit_test(test_unknown_method),
+      cmocka_unit_test(test_no_functions),  cmocka_unit_test(test_refused_model),
+      cmocka_unit_test(test_options),       cmocka_unit_test(test_switches),
+      cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_constants),
+      cmocka_unit_test(test_cache),         cmocka_unit_test(test_null),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,6 +187,7 @@ int main(int argc, char **argv) {
   }
   etc_session_on_output(s, to_stderr, NULL);
   s->manager.options.progress = signals_install();
+  s->registry.running = &s->manager.options.progress->plugin;
   prepare_messages(s, argc, argv);
   EtcStatus status = session_call(s, run, &(Arguments){argc, argv});
   progress_stop(); /* where memory ran out it still runs */

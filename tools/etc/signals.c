@@ -51,14 +51,16 @@ static void say_number(uint32_t value) {
 
 static void say_progress(void) {
   const char *pass = progress.pass, *plugin = progress.plugin;
-  if (!pass)
+  if (!pass && !plugin)
     return;
   say("etc: it happened in ");
   if (plugin) {
     say("code of plug-in '");
     say(plugin);
-    say("', in ");
+    say(pass ? "', in " : "'\n");
   }
+  if (!pass)
+    return;
   say("pass '");
   say(pass);
   say("' (run ");
@@ -107,7 +109,8 @@ static void on_truncated(int number) {
   _exit(1);
 }
 
-/* Only BUG(), or a plug-in, calls exit inside a pass. */
+/* Only BUG(), or a plug-in, calls exit inside a pass, a plug-in outside of passes too: readers of
+ * delegates. */
 static void on_end_of_process(int status, void *unused) {
   (void)unused;
   bool by_plugin = progress.plugin && status != EXIT_FAULT;

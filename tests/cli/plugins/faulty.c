@@ -17,10 +17,43 @@ static void end_process(Graph *g) {
       graph_remove_node(g, n); /* its result is used */
   if (has("exits"))
     exit(0);
+  if (has("name of the graph"))
+    g->name = 99999;
+}
+
+static void set_outputs(Graph *g, uint32_t count, NameId name, ValueId v) {
+  ValueId values[] = {v, v};
+  NameId names[] = {name, name};
+  graph_set_outputs(g, values, count, names);
+}
+
+/* Of callers of the method. */
+static void break_signature(Graph *g) {
+  ValueId out = graph_output(g, 0);
+  NameId name = graph_output_name(g, 0);
+  if (has("no outputs"))
+    set_outputs(g, 0, name, out);
+  if (has("an output twice"))
+    set_outputs(g, 2, name, out);
+  if (has("name of an output"))
+    set_outputs(g, 1, g->values[g->inputs[0]].name, out);
+  if (has("name of an input"))
+    g->values[g->inputs[0]].name = name;
+  if (has("type of an output")) {
+    Builder b = builder_make(g, 0, 0);
+    set_outputs(g, 1, name, build(&b, OP_GT_SCALAR, A_VAL(out), A_INT(0)));
+  }
+  if (has("another value")) {
+    Builder b = builder_make(g, 0, 0);
+    set_outputs(g, 1, name, build(&b, OP_NEG, A_VAL(out)));
+  }
+  if (has("level of the graph"))
+    g->level = LEVEL_ATEN;
 }
 
 static Status exchange(PassContext *p, Graph *g) {
   end_process(g);
+  break_signature(g);
   if (has("fails in silence"))
     return STATUS_INTERNAL;
   if (has("error ignored"))
@@ -53,6 +86,10 @@ static Status partition(BackendContext *c, Graph *g) {
   uint32_t tag = 0;
   if (has("changes in partition"))
     graph_move_before(g, g->first, 0);
+  if (has("refusals away")) {
+    c->refusals = NULL;
+    return STATUS_OK;
+  }
   for (FOR_NODES(g, n)) {
     bool taken = knows(g->nodes[n].op);
     if (!taken)
@@ -89,6 +126,7 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
                          .keys = keys,
                          .data_count = has("key") || has("data"),
                          .specs = has("spec without bytes") ? &spec : NULL,
+                         .transpose_count = has("transposes") ? 3 : 0,
                          .spec_count = has("specs") || has("spec without bytes")};
   return has("refuses") ? diag_report(c->sink, DIAG_TOO_LARGE, DIAG_NOWHERE, "too large")
                         : STATUS_OK;
@@ -110,18 +148,39 @@ static const Backend *backends_of_it[] = {&backend, NULL};
 /* --- the reader --- */
 
 static const char *needs(const uint8_t *blob, uint64_t size, Arena *arena, DelegateNeeds *out) {
+  static StrView keys[] = {{"weight", 6}, {NULL, 0}};
   (void)arena;
-  *out = (DelegateNeeds){.input_count = 1};
+  *out = (DelegateNeeds){.input_count = has("needs inputs") ? 1000000 : 1,
+                         .keys = has("needs no keys") ? NULL : keys,
+                         .key_count = has("needs no keys")   ? 10
+                                      : has("needs no text") ? 2
+                                                             : has("needs data")};
+  if (has("needs refuses"))
+    return "needs() does not like it";
   return size == 3 && memcmp(blob, "neg", 3) == 0 ? NULL : "it is not 'neg'";
 }
 
 static const char *check(const DelegateCall *call, Arena *arena) {
   DelegateNeeds needed;
+  Tensor *out = &call->outputs[0];
+  if (has("check exits"))
+    exit(0);
+  out->rank = has("check rank") ? 77 : out->rank;
+  out->dims[0] = has("check size") ? -99 : out->dims[0];
   return needs(call->blob, call->blob_size, arena, &needed);
 }
 
 static const char *run(const DelegateCall *call, Arena *arena) {
-  const char *wrong = check(call, arena);
+  DelegateNeeds needed;
+  const char *wrong = needs(call->blob, call->blob_size, arena, &needed);
+  if (has("run exits"))
+    exit(0);
+  if (has("run size"))
+    call->outputs[0].dims[0] = 1000;
+  if (has("run rank"))
+    call->outputs[0].rank = 77;
+  if (wrong || has("run size") || has("run rank"))
+    return wrong;
   const float *from = call->inputs[0].data;
   float *to = call->outputs[0].data;
   for (int64_t i = 0; !wrong && i < tensor_numel(&call->inputs[0]); i++)
@@ -133,7 +192,9 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
                             DelegateFigures *out) {
   static const DelegateCount counts[] = {{"neg", "fp32", 1}};
   DelegateNeeds needed;
-  *out = (DelegateFigures){.nodes = counts, .kind_count = 1, .node_count = 1};
+  *out = (DelegateFigures){.nodes = has("describe nothing") ? NULL : counts,
+                           .kind_count = has("describe nothing") ? 5 : 1,
+                           .node_count = 1};
   return needs(blob, size, arena, &needed);
 }
 
@@ -180,6 +241,10 @@ static void break_backend(void) {
     backend.id = "";
   if (has("backend function"))
     backend.preprocess = NULL;
+  if (has("backend summary"))
+    backend.summary = NULL;
+  if (has("only what is needed"))
+    backend.settings = NULL;
   if (has("backend there"))
     backend.name = "xnnpack";
   if (has("backend pass"))
@@ -228,6 +293,8 @@ __attribute__((constructor)) static void choose(void) {
     reader.id = "";
   if (has("reader function"))
     reader.run = NULL;
+  if (has("only what is needed"))
+    reader.may_overwrite = NULL;
   if (has("reader there"))
     reader.id = "XnnpackBackend";
 }
