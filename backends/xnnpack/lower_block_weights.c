@@ -1,5 +1,6 @@
 /* Weights with a scale for each block of a row: of 4 bits, as XNNPACK has them, or of 8, which it
- * has not, and which fuse_blocks.c computes block by block. */
+ * has not, and which fuse_blocks.c computes block by block. Those with a scale and a zero point for
+ * each row are one block. */
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
@@ -239,28 +240,62 @@ static XnnId bytes_twin(XnnLowering *l, const Blocks *b, const Constant *codes) 
   return first;
 }
 
+/* The twin of the matrix with these codes, of 4 bits where they may be and fit. */
+static XnnId make_twin(XnnLowering *l, Blocks *b, ValueId codes, bool may_pack,
+                       const uint32_t *dims, XnnId *shift) {
+  Constant from = *value_lazy_constant(l->g, codes); /* constants move when one is added */
+  if (!scales_fit(b))
+    return XNN_NONE;
+  b->zero = NIBBLE_ZERO;
+  bool nibbles = may_pack && b->size % LEAST_NIBBLES == 0 && codes_fit(b, &from);
+  b->zero = nibbles ? NIBBLE_ZERO : BYTE_ZERO;
+  turn_blocks(l, b, &from);
+  XnnId id = nibbles ? nibbles_twin(l, b, &from, dims) : bytes_twin(l, b, &from);
+  *shift = block_shifts(l, b);
+  return id;
+}
+
+static Blocks blocks_of(XnnLowering *l, const Quantization *q, const uint32_t *dims,
+                        const uint32_t *perm, uint32_t size) {
+  return (Blocks){.g = l->g,
+                  .q = q,
+                  .permuted = perm[0] == 1,
+                  .outputs = dims[0],
+                  .inputs = dims[1],
+                  .count = dims[1] / size,
+                  .size = size};
+}
+
 XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
                     const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
-  Graph *g = l->g;
   if (rank != 2 || perm[1] != q->axis || dims[1] % q->block || q->block < LEAST_BYTES)
     return XNN_NONE;
-  const Constant *zeros = q->zeros ? value_constant(g, q->zeros) : NULL;
-  Constant from = *value_lazy_constant(g, codes); /* a copy: constants move when one is added */
-  Blocks b = {.g = g,
-              .q = q,
-              .zeros = zeros ? zeros->data : NULL,
-              .permuted = perm[0] == 1,
-              .zero = NIBBLE_ZERO,
-              .outputs = dims[0],
-              .inputs = dims[1],
-              .count = dims[1] / (uint32_t)q->block,
-              .size = (uint32_t)q->block};
-  if (!scales_fit(&b))
+  Blocks b = blocks_of(l, q, dims, perm, (uint32_t)q->block);
+  b.zeros = q->zeros ? value_constant(l->g, q->zeros)->data : NULL;
+  return make_twin(l, &b, codes, true, dims, shift);
+}
+
+/* Zero points of channels as codes; false where one is none. */
+static bool zeros_as_codes(XnnLowering *l, const Quantization *q, uint32_t channels,
+                           const uint8_t **out) {
+  const Constant *c = value_constant(l->g, q->zeros);
+  uint8_t *zeros = arena_alloc(l->arena, channels + 1);
+  for (uint32_t i = 0; i < channels; i++) {
+    int64_t zero;
+    memcpy(&zero, c->data + i * sizeof zero, sizeof zero);
+    if (zero < q->low || zero > q->high)
+      return false;
+    zeros[i] = (uint8_t)zero;
+  }
+  *out = zeros;
+  return true;
+}
+
+XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
+                  const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
+  if (rank != 2 || perm[0] != q->axis || dims[1] < LEAST_BYTES || !q->scales || !q->zeros)
     return XNN_NONE;
-  bool nibbles = q->block % LEAST_NIBBLES == 0 && codes_fit(&b, &from);
-  b.zero = nibbles ? NIBBLE_ZERO : BYTE_ZERO;
-  turn_blocks(l, &b, &from);
-  XnnId id = nibbles ? nibbles_twin(l, &b, &from, dims) : bytes_twin(l, &b, &from);
-  *shift = block_shifts(l, &b);
-  return id;
+  Blocks b = blocks_of(l, q, dims, perm, dims[1]);
+  return zeros_as_codes(l, q, dims[0], &b.zeros) ? make_twin(l, &b, codes, false, dims, shift)
+                                                 : XNN_NONE;
 }

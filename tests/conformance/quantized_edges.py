@@ -382,7 +382,7 @@ def negative_scales():
         w[3] = low
         numbers = {"wq": w.astype(kind), "ws": scales.reshape(1, n) if "block" in more else scales}
         text = f"wr = DequantizeLinear(wq, ws) {more}\ny = MatMul(x, wr)"
-        yield f"negative-scales-{name}", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"FullyConnected"}
+        yield f"negative-scales-{name}", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"FullyConnected", "Add"}
 
 
 def powers_of_two():

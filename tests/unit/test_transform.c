@@ -14,7 +14,7 @@ typedef struct Env {
   Capture capture;
   Context ctx;
   Graph *g;
-  float *floats, *scales; /* not aligned */
+  float *floats, *scales, *turns; /* not aligned */
   void *memory[2];
 } Env;
 
@@ -32,10 +32,12 @@ static void setup(Env *e) {
     e->memory[i] = malloc(MOST * sizeof(float) + 2);
   e->floats = (float *)(void *)((char *)e->memory[0] + 2);
   e->scales = (float *)(void *)((char *)e->memory[1] + 2);
+  e->turns = malloc(MOST * sizeof(float));
   for (uint32_t i = 0; i < MOST; i++) {
     float x = number_at(i), scale = 0.01F + (float)(i % 1000) * 0.003F;
     memcpy((char *)e->floats + i * sizeof x, &x, sizeof x);
     memcpy((char *)e->scales + i * sizeof x, &scale, sizeof x);
+    e->turns[i] = (float)(i % 3) - 1;
   }
 }
 
@@ -46,6 +48,7 @@ static void teardown(Env *e) {
   capture_release(&e->capture);
   free(e->memory[0]);
   free(e->memory[1]);
+  free(e->turns);
 }
 
 static int code_of(const Transform *t, uint64_t source, uint64_t scale) {
@@ -183,10 +186,7 @@ static void check_nibbles(Env *e, Transform t) {
     check(e, &t);
   }
   memcpy(t.dims, dims, sizeof dims);
-  static const float turns[] = {1, -1, 0};
-  for (uint32_t i = 0; i < MOST; i++)
-    memcpy((char *)e->scales + i * sizeof *turns, &turns[i % COUNT_OF(turns)], sizeof *turns);
-  t.scales = (Constant){.data = (const void *)e->scales, .size = MOST * sizeof(float)};
+  t.scales = (Constant){.data = (const void *)e->turns, .size = MOST * sizeof(float)};
   t.code = TRANSFORM_REPACK;
   for (int nibbles = 0; nibbles < 2; nibbles++, t.twos_complement = !t.twos_complement) {
     t.nibbles = nibbles;
