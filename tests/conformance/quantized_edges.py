@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 
 from quantized_draw import F32
 from quantized_text import F16, I8, I32, ODD, RNG, U8, codes, model, node, normal, pair, q
+from quantized_weights import channel_zeros, narrow_blocks, tables
 
 PRODUCTS = "all but products"
 # 16 bits: what quantizes and dequantizes on floats. Rounding and limits are two nodes, none of them Clamp.
@@ -14,7 +15,7 @@ SPELT_OUT = {"Div", "Add", "Subtract", "Multiply"}
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases, narrow_blocks):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases, narrow_blocks, tables, channel_zeros):
         yield from make()
 
 
@@ -575,16 +576,3 @@ def depthwise_phases():
                        "bs": F32(0.031113) * weights[0], "bz": np.zeros_like(weights[0], I32)}
             yield (f"depthwise-phases-{kernel}{'-channels' if channels else ''}", model(text.format(axis, axis, attributes), {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.0213],
                    {"DepthwiseConv2d", "Concatenate2", "StaticReshape", "StaticTranspose"} if channels else set())
-
-
-def narrow_blocks():
-    """Blocks of few codes far from the middle of 4 bits, and of scales below 0: codes less their zero points fit, nothing is added in floats."""
-    rng = np.random.default_rng(31)
-    x = rng.standard_normal((4, 256)).astype(F32)
-    for name, kind, low, high, zero in (("low", ml_dtypes.uint4, 0, 4, 2), ("high", ml_dtypes.uint4, 11, 16, 13), ("own", ml_dtypes.uint4, 0, 8, None), ("signed", ml_dtypes.int4, -7, 8, 0)):
-        scales = rng.uniform(0.01, 0.03, (8, 24)).astype(F32) * (rng.choice([-1, 1], (8, 24)) if name == "signed" else 1)
-        zeros = (rng.integers(0, 9, (8, 24)) if zero is None else np.full((8, 24), zero)).astype(kind)
-        parts = {"wq": rng.integers(low, high, (256, 24)).astype(kind), "ws": scales.astype(F32), "wz": zeros}
-        yield (f"int4-blocks32-narrow-{name}", model("wr = DequantizeLinear(wq, ws, wz) axis=0 block_size=32\ny = MatMul(x, wr)", {"x": x}, parts, {"y": F32}), {"x": x}, [None], set())
-        rows = {k: np.ascontiguousarray(v.T) for k, v in parts.items()}
-        yield (f"int4-blocks32-narrow-{name}-rows", model("wr = DequantizeLinear(wq, ws, wz) axis=1 block_size=32\ny = Gemm(x, wr) transB=1", {"x": x}, rows, {"y": F32}), {"x": x}, [None], set())

@@ -381,7 +381,7 @@ static Constant pack_rows(Import *im, const Constant *codes, int64_t rows, int64
 /* A constant matrix of int4 or uint4, of which import made a byte each, as nibbles again: those of
  * int4 are 8 more. Codes of the same sign have their zero points moved likewise. */
 static ValueId as_nibbles(Import *im, ValueId v) {
-  const float turn = transform_turn(false, 0);
+  static const float turn = 1; /* none */
   int64_t rows = ex_fixed(im, v, 0), columns = ex_fixed(im, v, 1), wide = (columns + 1) / 2;
   if (import_ok(im) && !value_is_const(im->g, v))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a table of 4 bits must be a constant");

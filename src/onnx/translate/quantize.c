@@ -243,48 +243,6 @@ static uint32_t first_unfit(const Doubles *scales, ScaleUse use) {
   return i;
 }
 
-/* The middle of codes of u8 in a channel: 128, and 127 where 128 has to fit above it. */
-static uint8_t middle_of(double scale) { return scale < 0 ? 127 : 128; }
-
-/* The middles as zero points of channels that had scales. */
-static ValueId middles(Import *im, ValueId like, const Doubles *scales) {
-  int64_t count = scales->count;
-  uint8_t *zeros = arena_alloc(&im->g->arena, (size_t)count + 1);
-  for (uint32_t i = 0; i < scales->count; i++)
-    zeros[i] = middle_of(scales->at[i]);
-  return build_const(&im->b, DTYPE_U8, ex_rank(im, like), &count, zeros);
-}
-
-/* Constant codes of channels with negative scales, zero points 0: the codes of those channels get
- * the other sign. That of -128, which NNCF gives the largest weight, is no int8: then all codes are
- * u8, with zero points. Answers whether they did. */
-static bool flip_channels(Import *im, const Granularity *gr, ValueId *x, ValueId *scale,
-                          ValueId *zero) {
-  const Constant *c = value_constant(im->g, *x);
-  Doubles scales;
-  if (!c || ex_dtype(im, *x) != DTYPE_I8 || ex_rank(im, *scale) > 1 ||
-      !value_doubles(im, *scale, &scales))
-    return false;
-  uint64_t inner = (uint64_t)dims_count(gr->dims, gr->axis + 1, gr->rank);
-  uint8_t *codes = arena_alloc(&im->g->arena, c->size + 1);
-  bool fits = true;
-  for (uint64_t i = 0; i < c->size; i++) {
-    double own = scales.at[i / inner % scales.count];
-    int code = (int8_t)c->data[i], number = own < 0 ? -code : code;
-    fits = fits && number <= INT8_MAX;
-    codes[i] = (uint8_t)(number + middle_of(own));
-  }
-  for (uint64_t i = 0; fits && i < c->size; i++)
-    codes[i] = (uint8_t)(codes[i] - middle_of(scales.at[i / inner % scales.count]));
-  const Type *t = value_type(im->g, *x);
-  TypeId type =
-      graph_tensor_type(im->g, fits ? DTYPE_I8 : DTYPE_U8, t->rank, t->dims, ORDER_CONTIGUOUS);
-  *zero = fits ? 0 : middles(im, *scale, &scales);
-  *x = graph_add_constant(im->g, type, (Constant){.data = codes, .size = c->size}, 0);
-  *scale = ex_unary(im, OP_ABS, *scale);
-  return import_ok(im);
-}
-
 /* The codes x dequantized by an op; 0 where no op takes them, as with negative scales. */
 static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                              ValueId zero, int32_t packed) {
@@ -292,7 +250,8 @@ static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, Value
   Doubles scales;
   Target range = codes_of(im, x, packed);
   if (value_doubles(im, scale, &scales) && first_unfit(&scales, SCALE_MULTIPLIES) < scales.count) {
-    if (gr->block || !is_zero(im, zero) || !flip_channels(im, gr, &x, &scale, &zero))
+    uint64_t inner = (uint64_t)dims_count(gr->dims, gr->axis + 1, gr->rank);
+    if (gr->block || !is_zero(im, zero) || !negative_scales_flipped(im, inner, &x, &scale, &zero))
       return 0;
     range = codes_of(im, x, 0);
   }
