@@ -332,6 +332,18 @@ static ValueId other_scale(Builder *b, NodeId n) {
   return to.scale == 1 ? x : with_codes(b, scaled(b, x, to.scale), &to);
 }
 
+/* f32 of f16 of a dequantized constant, as networks of half precision spell weights between casts:
+ * the numbers before they were rounded to f16, so that products see codes. They differ by half a
+ * unit of f16 from those of the model, and are nearer to what was quantized. */
+static ValueId unrounded_weight(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  NodeId half = match_op(g, node_value(g, n, 0), OP_TO_COPY);
+  ValueId x = half ? node_value(g, half, 0) : 0;
+  bool rounds = half && value_dtype(g, node_result(g, half, 0)) == DTYPE_F16 &&
+                value_dtype(g, node_result(g, n, 0)) == DTYPE_F32;
+  return rounds && value_rank(g, x) > 1 && dequantized_constant(g, x) ? x : 0;
+}
+
 /* Where no backend waits, too. */
 static const RewriteRule tables[] = {
     {OP_MUL_TENSOR, spelt_weight, "weights"}, {OP_EMBEDDING, pick_codes, "tables"},
@@ -364,6 +376,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_SPLIT_COPY_TENSOR, move_parts, "moves"},
       {OP_SPLIT_WITH_SIZES_COPY, move_parts, "moves"},
       {OP_SQUEEZE_COPY_DIMS, move_codes, "moves"},
+      {OP_TO_COPY, unrounded_weight, "casts"},
       {OP_UNSQUEEZE_COPY, move_codes, "moves"},
       {OP_UPSAMPLE_NEAREST2D_VEC, move_codes, "moves"},
       {OP_VIEW_COPY, move_codes, "moves"},

@@ -47,14 +47,14 @@ static ValueId float_zeros(Builder *b, ValueId zeros) {
 static ValueId pick_by_row(Builder *b, NodeId n, const Quantization *q, ValueId codes) {
   if (node_cget(b->g, n)->op == OP_EMBEDDING || !picks_rows(b->g, n) || q->axis != 0)
     return 0; /* an embedding has rows, of which a scale is none */
-  ValueId rows = picked(b, n, codes), y = build_cast(b, rows, DTYPE_F32);
+  ValueId rows = picked(b, n, codes), scales = picked(b, n, q->scales),
+          y = build_cast(b, rows, DTYPE_F32);
   uint32_t rank = b->status == STATUS_OK ? value_rank(b->g, rows) : 0;
   if (q->zeros) {
     ValueId zeros = picked(b, n, float_zeros(b, q->zeros));
     y = build(b, OP_SUB_TENSOR, A_VAL(y), A_VAL(widened(b, zeros, rank)), A_INT(1));
   }
-  ValueId scales = picked(b, n, q->scales), wide = widened(b, scales, rank);
-  return build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(wide));
+  return build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(widened(b, scales, rank)));
 }
 
 /* --- a scale for each block of a row --- */

@@ -448,9 +448,9 @@ def run_time_cases():
 def edge_cases():
     for name, model, feeds, steps, floats, *dims in edges():
         # With blocks of 4 bits XNNPACK quantizes the rows of activations, too; it multiplies two that the model quantizes as floats.
-        tolerance = 1e-2 if "int4-blocks32" in name or name == "run-time-both" else 2e-3 if name == "half-sums" else RUN_TIME
+        tolerance = 1e-2 if "int4-blocks32" in name or name == "run-time-both" else 2e-3 if name == "half-sums" or name.startswith("half-weights") else RUN_TIME
         near = NEAR_BIAS if name in ("channels-relu", "channels-limits") else NEAR_HALVES if name == "half-network" else (1, MOST_DIFFERENT)
-        kinds = {"FullyConnected fp32, filter qcint8"} if name.startswith("channel-zeros") or name == "negative-scales-lowest" else set()
+        kinds = {"FullyConnected fp32, filter qcint8"} if name.startswith(("channel-zeros", "half-weights-int8")) or name == "negative-scales-lowest" else set()
         yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims, near=near, tolerance=tolerance, kinds=kinds)
 
 

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 
 from quantized_draw import F32
-from quantized_text import I8, U8, model
+from quantized_text import F16, I8, U8, model
 
 
 def narrow_blocks():
@@ -49,3 +49,16 @@ def channel_zeros():
         for dims, sizes in (({}, {}), ({0: "m"}, {"m": "1..8"})):
             yield (f"channel-zeros-{name}" + "".join(f"-{d}" for d in sizes), model(text, {"x": x}, parts, {"y": F32}, dims=dims), {"x": x}, [None],
                    {"FullyConnected fp32, filter qcint8", "FullyConnected fp32", "Add", "Clamp"}, sizes)
+
+
+def half_weights():
+    """Scales of float16, whose weights are float16, in products of float32 and of float16 between casts: products take the codes."""
+    rng = np.random.default_rng(34)
+    x = rng.standard_normal((3, 128)).astype(F32)
+    for name, kind, block in (("int8", I8, 0), ("int4-blocks32", ml_dtypes.int4, 32)):
+        low, high = (-8, 8) if block else (-128, 128)
+        shape = (128 // block, 64) if block else (64,)
+        parts = {"wq": rng.integers(low, high, (128, 64)).astype(kind), "ws": (rng.uniform(0.5, 1.5, shape) / high / 10).astype(F16)}
+        text = f"w = DequantizeLinear(wq, ws) axis={0 if block else 1}{f' block_size={block}' if block else ''}\n"
+        yield f"half-weights-{name}", model(text + "wf = Cast(w) to=1\ny = MatMul(x, wf)", {"x": x}, parts, {"y": F32}), {"x": x}, [None], {"FullyConnected fp32, filter qcint8", "Copy"}
+        yield f"half-weights-{name}-between", model(text + "xh = Cast(x) to=10\nyh = MatMul(xh, w)\ny = Cast(yh) to=1", {"x": x}, parts, {"y": F32}), {"x": x}, [None], {"FullyConnected fp32, filter qcint8", "Copy"}
