@@ -445,12 +445,16 @@ def run_time_cases():
             yield Case(f"{name}-dynamic-{np.dtype(weight).name}{'-channels' if channels else ''}", model, feeds, steps, floats, data=data)
 
 
+# Of edges with these names, a product beside floats takes weights of that type.
+KINDS = ((("channel-zeros", "half-weights-int8", "negative-scales-lowest"), "qcint8"), (("nibbles",), "qcint4"))
+
+
 def edge_cases():
     for name, model, feeds, steps, floats, *dims in edges():
         # With blocks of 4 bits XNNPACK quantizes the rows of activations, too; it multiplies two that the model quantizes as floats.
         tolerance = 1e-2 if "int4-blocks32" in name or name == "run-time-both" else 2e-3 if name == "half-sums" or name.startswith("half-weights") else RUN_TIME
         near = NEAR_BIAS if name in ("channels-relu", "channels-limits") else NEAR_HALVES if name == "half-network" else (1, MOST_DIFFERENT)
-        kinds = {"FullyConnected fp32, filter qcint8"} if name.startswith(("channel-zeros", "half-weights-int8")) or name == "negative-scales-lowest" else set()
+        kinds = {f"FullyConnected fp32, filter {x}" for names, x in KINDS if name.startswith(names)}
         yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims, near=near, tolerance=tolerance, kinds=kinds)
 
 

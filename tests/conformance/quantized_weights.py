@@ -62,3 +62,15 @@ def half_weights():
         text = f"w = DequantizeLinear(wq, ws) axis={0 if block else 1}{f' block_size={block}' if block else ''}\n"
         yield f"half-weights-{name}", model(text + "wf = Cast(w) to=1\ny = MatMul(x, wf)", {"x": x}, parts, {"y": F32}), {"x": x}, [None], {"FullyConnected fp32, filter qcint8", "Copy"}
         yield f"half-weights-{name}-between", model(text + "xh = Cast(x) to=10\nyh = MatMul(xh, w)\ny = Cast(yh) to=1", {"x": x}, parts, {"y": F32}), {"x": x}, [None], {"FullyConnected fp32, filter qcint8", "Copy"}
+
+
+def nibble_channels():
+    """Weights of 4 bits with a scale a channel, beside floats: two in a byte on XNNPACK, too, in rows of even size."""
+    rng = np.random.default_rng(35)
+    for name, kind, axis, k in (("columns", ml_dtypes.int4, 1, 48), ("rows", ml_dtypes.int4, 0, 50), ("unsigned", ml_dtypes.uint4, 1, 64), ("bytes", I8, 0, 48)):
+        low = 0 if kind == ml_dtypes.uint4 else -8
+        shape = (k, 24) if axis else (24, k)
+        parts = {"wq": rng.integers(low, low + 16, shape).astype(kind), "ws": rng.uniform(0.01, 0.03, 24).astype(F32), "wz": np.full(24, 0 if low else 8, kind), "b": rng.standard_normal(24).astype(F32)}
+        text = f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\na = Gemm(x, wr, b) transB={1 - axis}\ny = Relu(a)"
+        x = rng.standard_normal((3, k)).astype(F32)
+        yield f"nibbles-{name}", model(text, {"x": x}, parts, {"y": F32}), {"x": x}, [None], {"FullyConnected fp32, filter qcint4", "Clamp"}
