@@ -376,7 +376,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_SPLIT_COPY_TENSOR, move_parts, "moves"},
       {OP_SPLIT_WITH_SIZES_COPY, move_parts, "moves"},
       {OP_SQUEEZE_COPY_DIMS, move_codes, "moves"},
-      {OP_TO_COPY, unrounded_weight, "casts"},
+      {OP_TO_COPY, unrounded_weight, "weights"},
       {OP_UNSQUEEZE_COPY, move_codes, "moves"},
       {OP_UPSAMPLE_NEAREST2D_VEC, move_codes, "moves"},
       {OP_VIEW_COPY, move_codes, "moves"},
