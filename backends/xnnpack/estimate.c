@@ -10,8 +10,7 @@
 #define NODE 65.0  /* of XNNPACK */
 #define MOVED 0.15 /* a byte that is only put in another order or type */
 #define TAP 0.5    /* an element of a window that kernels gather, the least of several ways */
-#define KEPT 0.15  /* an element of weights that stay codes: as floats the file is 3 bytes larger  \
-                    */
+#define KEPT 0.15  /* an element of weights that are codes: floats are 3 bytes larger */
 #define SPREAD 2.5 /* an element of a result of which both operands are broadcast */
 
 /* Of kernels: a call, an element beyond what XNNPACK takes for it, and what they take more for an

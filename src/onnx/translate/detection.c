@@ -251,7 +251,8 @@ static bool nms_read(Import *im, Nms *nms) {
     return false;
   never_none(im, &boxes, &scores);
   Boxes *all = &nms->all;
-  *nms = (Nms){.threshold = number_input(im, 3), .least = number_input(im, 4)};
+  *nms = (Nms){.threshold = number_input(im, 3)};
+  nms->least = number_input(im, 4);
   all->batches = ex_fixed(im, boxes, 0);
   all->classes = ex_fixed(im, scores, 1);
   all->count = ex_dim(im, boxes, 1);
