@@ -3,12 +3,14 @@
 
 #include "backends/xnnpack/moves.h"
 #include "ir/op.h"
+#include "ops/quantized.h"
 #include "ops/work.h"
 
 #define CALL 110.0 /* of a delegate, beyond that of a kernel */
 #define NODE 65.0  /* of XNNPACK */
 #define MOVED 0.15 /* a byte that is only put in another order or type */
 #define TAP 0.5    /* an element of a window that kernels gather, the least of several ways */
+#define KEPT 0.15  /* an element of weights that are codes: floats are 3 bytes larger */
 #define SPREAD 2.5 /* an element of a result of which both operands are broadcast */
 
 /* Of kernels: a call, an element beyond what XNNPACK takes for it, and what they take more for an
@@ -54,6 +56,16 @@ static bool broadcasts_both(const Graph *g, NodeId n) {
   return both;
 }
 
+/* Elements of operands that are dequantized constants: outside of a delegate they become floats. */
+static double kept_codes(const Graph *g, NodeId n) {
+  double count = 0;
+  FOR_OPERANDS(g, n, v, {
+    if (v && value_rank(g, v) > 1 && dequantized_constant(g, v))
+      count += (double)moves_elements(g, v);
+  })
+  return count;
+}
+
 double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
   bool reads = work == XNN_WORK_REDUCTION || work == XNN_WORK_MEAN;
   double count = (double)moves_elements(g, reads ? node_value(g, n, 0) : node_result(g, n, 0));
@@ -62,12 +74,13 @@ double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
     count *= (double)sym_upper(&g->syms, value_dim(g, left, value_rank(g, left) - 1));
   }
   double gathered = node_cget(g, n)->op == OP_CONVOLUTION ? windows(g, n) : 0,
-         element = rates[work].element;
+         element = rates[work].element,
+         kept = work == XNN_WORK_PRODUCT || work == XNN_WORK_WINDOW ? kept_codes(g, n) : 0;
   if (dtype_is_half(value_dtype(g, node_result(g, n, 0))))
     element += rates[work].half;
   if (work == XNN_WORK_ARITHMETIC && broadcasts_both(g, n))
     element += SPREAD;
-  return rates[work].call + count * element + gathered * TAP;
+  return rates[work].call + count * element + gathered * TAP + kept * KEPT;
 }
 
 double xnn_spent(const XnnGraph *x) {

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "backends/xnnpack/fuse.h"
+#include "ir/transform.h"
 #include "support/number.h"
 
 /* Where a filter has its channels. */
@@ -272,6 +273,43 @@ static bool scaled_bias(Fuse *f, XnnId bias, const float *scales, uint32_t count
   return true;
 }
 
+enum { NIBBLE_ZERO = 8 };
+
+/* Whether all codes have 4 bits, as far as that is known without making them. */
+static bool are_nibbles(const Constant *c) {
+  if (c->transform)
+    return c->transform->code == TRANSFORM_UNPACK && c->transform->low == -NIBBLE_ZERO;
+  for (uint64_t i = 0; i < c->size; i++)
+    if ((uint8_t)(c->data[i] + NIBBLE_ZERO) >= 2 * NIBBLE_ZERO)
+      return false;
+  return true;
+}
+
+/* A filter of 8 bits whose codes have 4, two in a byte: XNNPACK multiplies floats by these, too. */
+static XnnId in_nibbles(Fuse *f, XnnId filter) {
+  Graph *g = f->l->g;
+  XnnValue codes = f->x->values[filter];
+  XnnData data = f->x->data[codes.data - 1];
+  Constant from = *value_lazy_constant(g, data.v);
+  if (codes.rank != 2 || codes.dims[1] % 2 || !are_nibbles(&from))
+    return filter;
+  float *turns = ARENA_ARRAY(&g->arena, float, (size_t)codes.dims[0] + 1);
+  for (uint32_t i = 0; i < codes.dims[0]; i++)
+    turns[i] = 1; /* none */
+  CodeBlocks rows = {.rows = codes.dims[0],
+                     .blocks = 1,
+                     .size = codes.dims[1],
+                     .permuted = data.order != NULL,
+                     .is_signed = true,
+                     .turns = {.data = (const void *)turns, .size = codes.dims[0] * sizeof *turns}};
+  SymInt dims[] = {codes.dims[0], codes.dims[1] / 2};
+  TypeId type = graph_tensor_type(g, DTYPE_U8, 2, dims, ORDER_CONTIGUOUS);
+  data = (XnnData){.v = graph_add_constant(g, type, constant_packed(g, from, &rows), 0)};
+  XnnId made = xnn_constant(f->x, XNN_QCINT4, 2, codes.dims, data);
+  xnn_set_channels(f->x, made, 0, f->x->data[codes.scales - 1], codes.scale_count);
+  return made;
+}
+
 XnnNode xf_weight_only(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
   XnnId filter = n->kind == XNN_FULLY_CONNECTED && n->fields[4] == 0
@@ -285,7 +323,7 @@ XnnNode xf_weight_only(Fuse *f, const XnnNode *n) {
   XnnId bias;
   if (!scaled_bias(f, n->fields[2], scales, count, &bias))
     return made;
-  made.fields[1] = xf_by_channels(f, n, filter);
+  made.fields[1] = in_nibbles(f, xf_by_channels(f, n, filter));
   made.fields[2] = bias;
   return made;
 }

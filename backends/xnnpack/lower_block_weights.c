@@ -1,5 +1,6 @@
 /* Weights with a scale for each block of a row: of 4 bits, as XNNPACK has them, or of 8, which it
- * has not, and which fuse_blocks.c computes block by block. */
+ * has not, and which fuse_blocks.c computes block by block. Those with a scale and a zero point for
+ * each row are one block. */
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
@@ -11,12 +12,14 @@ enum { LEAST_NIBBLES = 32, LEAST_BYTES = 16 }; /* of a block; shorter products a
 
 /* A matrix [outputs, inputs] whose weights have a scale for each block of the inputs. */
 typedef struct Blocks {
-  const Graph *g;
+  Graph *g;
   const Quantization *q;
   const uint8_t *zeros; /* codes; NULL: all are 0 */
   bool permuted;        /* stored as [inputs, outputs] */
   int zero;             /* the middle of the codes from 0 on, NIBBLE_ZERO or BYTE_ZERO */
-  uint32_t outputs, inputs, count;
+  uint32_t outputs, inputs, count, size;
+  int16_t *shifts; /* by block, as its parameters are: what codes are less than they should be */
+  float *turns;    /* by block: how its codes are stored */
 } Blocks;
 
 /* The code from 0 on; larger ones than 15 do not fit in 4 bits. */
@@ -27,17 +30,6 @@ static int stored_code(const Blocks *b, uint8_t byte) {
 /* Where the parameters of block k of output n are. */
 static uint64_t block_at(const Blocks *b, uint32_t n, uint32_t k) {
   return b->permuted ? (uint64_t)k * b->outputs + n : (uint64_t)n * b->count + k;
-}
-
-/* The code of a block with that scale as it is stored. XNNPACK's scales are above 0: where one is
- * below, codes are counted from the other end; where it is 0, all are the middle. */
-static int block_code(const Blocks *b, float scale, uint8_t byte) {
-  int code = scale == 0 ? b->zero : stored_code(b, byte);
-  return scale < 0 ? 2 * b->zero - 1 - code : code;
-}
-
-static int block_zero(const Blocks *b, uint64_t at) {
-  return block_code(b, xl_scale_at(b->g, b->q, at), b->zeros ? b->zeros[at] : 0);
 }
 
 /* The size of a scale, of 4 bits in bfloat16, which XNNPACK keeps; 1 where no weight has it. */
@@ -70,10 +62,104 @@ static ValueId nibble_scales(XnnLowering *l, const Blocks *b) {
   return graph_add_constant(l->g, type, (Constant){.data = (const void *)to, .size = size}, 0);
 }
 
-/* (middle - zero point) * scale of each block, [outputs, blocks]; XNN_NONE when all are 0. */
+/* --- the middle of codes --- */
+
+/* The codes of blocks, of bytes from 0 on. */
+typedef struct Spans {
+  const Blocks *b;
+  uint64_t at; /* of the next code */
+  uint8_t *least, *most;
+} Spans;
+
+/* Of codes that follow each other: of one block, or where those are columns of one each. */
+static void widen(Spans *s, uint64_t block, const uint8_t *bytes, uint64_t size) {
+  uint8_t flip = s->b->q->dtype == DTYPE_U8 ? 0 : BYTE_ZERO, least = UINT8_MAX, most = 0;
+  for (uint64_t i = 0; i < size; i++) {
+    uint8_t code = bytes[i] ^ flip;
+    least = code < least ? code : least;
+    most = code > most ? code : most;
+  }
+  s->least[block] = s->least[block] < least ? s->least[block] : least;
+  s->most[block] = s->most[block] > most ? s->most[block] : most;
+}
+
+static void widen_each(Spans *s, uint64_t block, const uint8_t *bytes, uint64_t size) {
+  uint8_t flip = s->b->q->dtype == DTYPE_U8 ? 0 : BYTE_ZERO, *least = s->least + block,
+          *most = s->most + block;
+  for (uint64_t i = 0; i < size; i++) {
+    uint8_t code = bytes[i] ^ flip;
+    least[i] = code < least[i] ? code : least[i];
+    most[i] = code > most[i] ? code : most[i];
+  }
+}
+
+static void see_codes(void *user, const uint8_t *bytes, uint64_t size) {
+  Spans *s = user;
+  const Blocks *b = s->b;
+  uint64_t line = b->permuted ? b->outputs : b->size;
+  for (uint64_t i = 0, step; i < size; i += step, s->at += step) {
+    uint64_t index = s->at / line, rest = line - s->at % line;
+    step = rest < size - i ? rest : size - i;
+    if (b->permuted)
+      widen_each(s, index / b->size * line + s->at % line, bytes + i, step);
+    else
+      widen(s, index, bytes + i, step);
+  }
+}
+
+static bool any_turned(const Blocks *b) {
+  uint64_t count = (uint64_t)b->outputs * b->count;
+  for (uint64_t i = 0; i < count; i++) {
+    float scale = xl_scale_at(b->g, b->q, i);
+    if (scale < 0 || (scale > 0 && stored_code(b, b->zeros ? b->zeros[i] : 0) != b->zero))
+      return true;
+  }
+  return false;
+}
+
+/* XNNPACK's codes are about a fixed middle, and its scales above 0: codes are moved by block, those
+ * of a scale below 0 counted from the other end. Where they do not fit so, the block is moved
+ * further, by as little as makes them fit, and its shift, times the sum of what it is multiplied
+ * by, is added in floats: what rounding changes in that sum is as much larger than the numbers of
+ * the block as its shift is. */
+static void turn_block(const Blocks *b, uint64_t at, int least, int most) {
+  float scale = xl_scale_at(b->g, b->q, at);
+  int zero = stored_code(b, b->zeros ? b->zeros[at] : 0), low = least - zero, high = most - zero;
+  if (scale == 0)
+    return; /* all are the middle */
+  if (scale < 0) {
+    low = zero - most;
+    high = zero - least;
+  }
+  int shift = low < -b->zero ? low + b->zero : high >= b->zero ? high - b->zero + 1 : 0;
+  b->shifts[at] = (int16_t)shift;
+  b->turns[at] = scale < 0 ? transform_turn(true, zero + 1 - b->zero - shift)
+                           : transform_turn(false, b->zero - zero - shift);
+}
+
+static void turn_blocks(XnnLowering *l, Blocks *b, const Constant *codes) {
+  uint64_t count = (uint64_t)b->outputs * b->count;
+  b->shifts = ARENA_ARRAY(l->arena, int16_t, (size_t)count + 1);
+  b->turns = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
+  if (!any_turned(b)) {
+    for (uint64_t i = 0; i < count; i++)
+      b->turns[i] = xl_scale_at(b->g, b->q, i) == 0 ? 0 : 1;
+    return;
+  }
+  Spans s = {.b = b,
+             .least = ARENA_ARRAY(l->arena, uint8_t, (size_t)count + 1),
+             .most = ARENA_ARRAY(l->arena, uint8_t, (size_t)count + 1)};
+  int before = b->q->dtype == DTYPE_U8 ? 0 : BYTE_ZERO - b->zero; /* of codes that bytes have */
+  memset(s.least, UINT8_MAX, count);
+  constant_each(codes, see_codes, &s);
+  for (uint64_t i = 0; i < count; i++)
+    turn_block(b, i, s.least[i] - before, s.most[i] - before);
+}
+
+/* shift * scale of each block, [outputs, blocks]; XNN_NONE when all are 0. */
 static XnnId block_shifts(XnnLowering *l, const Blocks *b) {
   uint64_t count = (uint64_t)b->outputs * b->count, first = 0;
-  while (first < count && block_zero(b, first) == b->zero)
+  while (first < count && b->shifts[first] == 0)
     first++;
   if (first == count)
     return XNN_NONE;
@@ -81,9 +167,8 @@ static XnnId block_shifts(XnnLowering *l, const Blocks *b) {
   for (uint32_t n = 0; n < b->outputs; n++)
     for (uint32_t k = 0; k < b->count; k++) {
       uint64_t at = block_at(b, n, k);
-      int shift = b->zero - block_zero(b, at);
       shifts[(uint64_t)n * b->count + k] =
-          (float)shift * block_scale(b, xl_scale_at(b->g, b->q, at));
+          (float)b->shifts[at] * block_scale(b, xl_scale_at(b->g, b->q, at));
     }
   uint32_t dims[] = {b->outputs, b->count};
   return xl_floats(l, 2, dims, shifts);
@@ -106,10 +191,11 @@ static bool codes_fit(const Blocks *b, const Constant *codes) {
 static CodeBlocks code_blocks(const Blocks *b) {
   return (CodeBlocks){.rows = b->outputs,
                       .blocks = b->count,
-                      .size = (uint32_t)b->q->block,
+                      .size = b->size,
                       .permuted = b->permuted,
                       .is_signed = b->q->dtype == DTYPE_I8,
-                      .scales = *value_constant(b->g, b->q->scales)};
+                      .turns = {.data = (const void *)b->turns,
+                                .size = (uint64_t)b->outputs * b->count * sizeof *b->turns}};
 }
 
 /* The codes, packed while the program is written. */
@@ -154,26 +240,62 @@ static XnnId bytes_twin(XnnLowering *l, const Blocks *b, const Constant *codes) 
   return first;
 }
 
+/* The twin of the matrix with these codes, of 4 bits where they may be and fit. */
+static XnnId make_twin(XnnLowering *l, Blocks *b, ValueId codes, bool may_pack,
+                       const uint32_t *dims, XnnId *shift) {
+  Constant from = *value_lazy_constant(l->g, codes); /* constants move when one is added */
+  if (!scales_fit(b))
+    return XNN_NONE;
+  b->zero = NIBBLE_ZERO;
+  bool nibbles = may_pack && b->size % LEAST_NIBBLES == 0 && codes_fit(b, &from);
+  b->zero = nibbles ? NIBBLE_ZERO : BYTE_ZERO;
+  turn_blocks(l, b, &from);
+  XnnId id = nibbles ? nibbles_twin(l, b, &from, dims) : bytes_twin(l, b, &from);
+  *shift = block_shifts(l, b);
+  return id;
+}
+
+static Blocks blocks_of(XnnLowering *l, const Quantization *q, const uint32_t *dims,
+                        const uint32_t *perm, uint32_t size) {
+  return (Blocks){.g = l->g,
+                  .q = q,
+                  .permuted = perm[0] == 1,
+                  .outputs = dims[0],
+                  .inputs = dims[1],
+                  .count = dims[1] / size,
+                  .size = size};
+}
+
 XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
                     const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
-  Graph *g = l->g;
   if (rank != 2 || perm[1] != q->axis || dims[1] % q->block || q->block < LEAST_BYTES)
     return XNN_NONE;
-  const Constant *zeros = q->zeros ? value_constant(g, q->zeros) : NULL;
-  Constant from = *value_lazy_constant(g, codes); /* a copy: constants move when one is added */
-  Blocks b = {.g = g,
-              .q = q,
-              .zeros = zeros ? zeros->data : NULL,
-              .permuted = perm[0] == 1,
-              .zero = NIBBLE_ZERO,
-              .outputs = dims[0],
-              .inputs = dims[1],
-              .count = dims[1] / (uint32_t)q->block};
-  if (!scales_fit(&b))
+  Blocks b = blocks_of(l, q, dims, perm, (uint32_t)q->block);
+  b.zeros = q->zeros ? value_constant(l->g, q->zeros)->data : NULL;
+  return make_twin(l, &b, codes, true, dims, shift);
+}
+
+/* Zero points of channels as codes; false where one is none. */
+static bool zeros_as_codes(XnnLowering *l, const Quantization *q, uint32_t channels,
+                           const uint8_t **out) {
+  const Constant *c = value_constant(l->g, q->zeros);
+  uint8_t *zeros = arena_alloc(l->arena, channels + 1);
+  for (uint32_t i = 0; i < channels; i++) {
+    int64_t zero;
+    memcpy(&zero, c->data + i * sizeof zero, sizeof zero);
+    if (zero < q->low || zero > q->high)
+      return false;
+    zeros[i] = (uint8_t)zero;
+  }
+  *out = zeros;
+  return true;
+}
+
+XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
+                  const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
+  if (rank != 2 || perm[0] != q->axis || dims[1] < LEAST_BYTES || !q->scales || !q->zeros)
     return XNN_NONE;
-  bool nibbles = q->block % LEAST_NIBBLES == 0 && codes_fit(&b, &from);
-  b.zero = nibbles ? NIBBLE_ZERO : BYTE_ZERO;
-  XnnId id = nibbles ? nibbles_twin(l, &b, &from, dims) : bytes_twin(l, &b, &from);
-  *shift = block_shifts(l, &b);
-  return id;
+  Blocks b = blocks_of(l, q, dims, perm, dims[1]);
+  return zeros_as_codes(l, q, dims[0], &b.zeros) ? make_twin(l, &b, codes, false, dims, shift)
+                                                 : XNN_NONE;
 }

@@ -402,7 +402,7 @@ static XnnId twin_of(XnnLowering *l, const Quantization *q, ValueId codes, uint3
   XnnDatatype datatype = twin_datatype(l->g, q);
   size_t size = dtype_size(q->dtype);
   if (datatype == XNN_FP32)
-    return XNN_NONE;
+    return q->dtype == DTYPE_I32 ? XNN_NONE : xl_row_twin(l, q, codes, rank, dims, perm, shift);
   if (q->dtype == DTYPE_U8)
     codes = signed_codes(l, codes);
   XnnId id = xnn_constant(&l->x, datatype, rank, dims,

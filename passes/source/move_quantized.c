@@ -10,6 +10,7 @@
 #include "ir/match.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
+#include "passes/source/pick_rows.h"
 
 /* The node on another operand (one for a list of them), everything else alike. */
 static ValueId again(Builder *b, NodeId n, const ValueId *operands, uint32_t count) {
@@ -156,44 +157,6 @@ static ValueId move_parts(Builder *b, NodeId n) {
     graph_replace_value(g, node_result(g, n, i), codes);
   }
   return moved ? build_quantize(b, moved, &q) : 0;
-}
-
-/* Picked rows times picked scales. */
-static ValueId pick_scales(Builder *b, NodeId n, const Quantization *q, ValueId rows) {
-  Graph *g = b->g;
-  bool first = node_cget(g, n)->op == OP_INDEX_TENSOR   ? node_list_count(g, n, 1) == 1
-               : node_cget(g, n)->op == OP_INDEX_SELECT ? node_int(g, n, 1) == 0
-                                                        : false;
-  if (!first || q->axis != 0 || q->zeros || b->status != STATUS_OK)
-    return 0;
-  ValueId scales = again(b, n, &q->scales, 1);
-  uint32_t own = b->status == STATUS_OK ? value_rank(g, scales) : 0;
-  SymInt dims[MAX_RANK];
-  for (uint32_t i = 0; i < value_rank(g, rows) && b->status == STATUS_OK; i++)
-    dims[i] = i < own ? value_dim(g, scales, i) : 1;
-  ValueId floats = build_cast(b, rows, DTYPE_F32),
-          wide = build_view(b, scales, dims, value_rank(g, rows));
-  return build(b, OP_MUL_TENSOR, A_VAL(floats), A_VAL(wide));
-}
-
-/* Entries picked from a dequantized table: its codes are picked. */
-static ValueId pick_codes(Builder *b, NodeId n) {
-  Graph *g = b->g;
-  ValueId table = node_value(g, n, 0);
-  NodeId def = dequantized_constant(g, table);
-  if (!def)
-    return 0;
-  Quantization q = quantization_of(g, def);
-  if (q.block)
-    return 0;
-  ValueId codes = node_value(g, def, 0), picked = again(b, n, &codes, 1);
-  return q.scales ? pick_scales(b, n, &q, picked) : build_dequantize(b, picked, &q);
-}
-
-static bool picks_rows(const Graph *g, NodeId n) {
-  OpId op = node_cget(g, n)->op;
-  return op == OP_EMBEDDING || (op == OP_INDEX_SELECT && node_int(g, n, 1) == 0) ||
-         (op == OP_INDEX_TENSOR && node_list_count(g, n, 1) == 1);
 }
 
 enum { ARITHMETIC_STEPS = 4 }; /* of a dequantization: cast, sub, mul, and a cast */
@@ -369,7 +332,19 @@ static ValueId other_scale(Builder *b, NodeId n) {
   return to.scale == 1 ? x : with_codes(b, scaled(b, x, to.scale), &to);
 }
 
-/* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */
+/* f32 of f16 of a dequantized constant, as networks of half precision spell weights between casts:
+ * the numbers before they were rounded to f16, so that products see codes. They differ by half a
+ * unit of f16 from those of the model, and are nearer to what was quantized. */
+static ValueId unrounded_weight(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  NodeId half = match_op(g, node_value(g, n, 0), OP_TO_COPY);
+  ValueId x = half ? node_value(g, half, 0) : 0;
+  bool rounds = half && value_dtype(g, node_result(g, half, 0)) == DTYPE_F16 &&
+                value_dtype(g, node_result(g, n, 0)) == DTYPE_F32;
+  return rounds && value_rank(g, x) > 1 && dequantized_constant(g, x) ? x : 0;
+}
+
+/* Where no backend waits, too. */
 static const RewriteRule tables[] = {
     {OP_MUL_TENSOR, spelt_weight, "weights"}, {OP_EMBEDDING, pick_codes, "tables"},
     {OP_EMBEDDING, pick_spelt, "tables"},     {OP_INDEX_SELECT, pick_codes, "tables"},
@@ -401,6 +376,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_SPLIT_COPY_TENSOR, move_parts, "moves"},
       {OP_SPLIT_WITH_SIZES_COPY, move_parts, "moves"},
       {OP_SQUEEZE_COPY_DIMS, move_codes, "moves"},
+      {OP_TO_COPY, unrounded_weight, "weights"},
       {OP_UNSQUEEZE_COPY, move_codes, "moves"},
       {OP_UPSAMPLE_NEAREST2D_VEC, move_codes, "moves"},
       {OP_VIEW_COPY, move_codes, "moves"},

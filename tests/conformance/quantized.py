@@ -48,6 +48,7 @@ class Case:
     near: tuple = (1, MOST_DIFFERENT)
     tolerance: float = RUN_TIME
     conversions: int | None = None  # the most nodes that convert
+    kinds: set = field(default_factory=set)  # of nodes that there must be
     data: int = 0  # the fewest bytes of constants of the delegate: filters of groups that are as large as XNNPACK's kernels take them
 
 
@@ -90,6 +91,9 @@ def wrong_placement(case, args, program):
     conversions = sum(k["nodes"] for k in kinds if k["name"] == "Convert")
     if case.conversions is not None and conversions > case.conversions:
         return f"{conversions} conversions, not {case.conversions}"
+    missing = case.kinds - {f"{k['name']} {k['types']}" for k in kinds}
+    if missing:
+        return f"no {', '.join(missing)}"
     products = case.floats == PRODUCTS
     names = [f"{k['name']} {k['types']}" for k in kinds if "fp32" in k["types"].split(" -> ")[0] and k["name"] != "Convert" and
              (k["name"] in PRODUCT_KINDS if products else not {k["name"], f"{k['name']} {k['types']}"} & case.floats)]
@@ -441,12 +445,17 @@ def run_time_cases():
             yield Case(f"{name}-dynamic-{np.dtype(weight).name}{'-channels' if channels else ''}", model, feeds, steps, floats, data=data)
 
 
+# Of edges with these names, a product beside floats takes weights of that type.
+KINDS = ((("channel-zeros", "half-weights-int8", "negative-scales-lowest"), "qcint8"), (("nibbles",), "qcint4"))
+
+
 def edge_cases():
     for name, model, feeds, steps, floats, *dims in edges():
         # With blocks of 4 bits XNNPACK quantizes the rows of activations, too; it multiplies two that the model quantizes as floats.
-        tolerance = 1e-2 if "int4-blocks32" in name or name == "run-time-both" else 2e-3 if name == "half-sums" else RUN_TIME
+        tolerance = 1e-2 if "int4-blocks32" in name or name == "run-time-both" else 2e-3 if name == "half-sums" or name.startswith("half-weights") else RUN_TIME
         near = NEAR_BIAS if name in ("channels-relu", "channels-limits") else NEAR_HALVES if name == "half-network" else (1, MOST_DIFFERENT)
-        yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims, near=near, tolerance=tolerance)
+        kinds = {f"FullyConnected fp32, filter {x}" for names, x in KINDS if name.startswith(names)}
+        yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims, near=near, tolerance=tolerance, kinds=kinds)
 
 
 def main():

@@ -14,7 +14,7 @@ typedef struct Env {
   Capture capture;
   Context ctx;
   Graph *g;
-  float *floats, *scales; /* not aligned */
+  float *floats, *scales, *turns; /* not aligned */
   void *memory[2];
 } Env;
 
@@ -32,10 +32,12 @@ static void setup(Env *e) {
     e->memory[i] = malloc(MOST * sizeof(float) + 2);
   e->floats = (float *)(void *)((char *)e->memory[0] + 2);
   e->scales = (float *)(void *)((char *)e->memory[1] + 2);
+  e->turns = malloc(MOST * sizeof(float));
   for (uint32_t i = 0; i < MOST; i++) {
     float x = number_at(i), scale = 0.01F + (float)(i % 1000) * 0.003F;
     memcpy((char *)e->floats + i * sizeof x, &x, sizeof x);
     memcpy((char *)e->scales + i * sizeof x, &scale, sizeof x);
+    e->turns[i] = (float)(i % 3) - 1;
   }
 }
 
@@ -46,6 +48,7 @@ static void teardown(Env *e) {
   capture_release(&e->capture);
   free(e->memory[0]);
   free(e->memory[1]);
+  free(e->turns);
 }
 
 static int code_of(const Transform *t, uint64_t source, uint64_t scale) {
@@ -63,17 +66,26 @@ static unsigned stored_at(const Transform *t, uint64_t source) {
   return ((t->nibbles && source % 2 ? byte >> 4 : byte) & 15) ^ (t->twos_complement ? 8 : 0);
 }
 
+static float turn_at(const Transform *t, uint64_t at) {
+  float turn;
+  memcpy(&turn, t->scales.data + at * sizeof turn, sizeof turn);
+  return turn;
+}
+
+static int move_of(float turn) {
+  return turn > 0 ? (int)(turn * 1024) - 1024 : (int)(-turn * 1024) - 1024;
+}
+
 static unsigned repacked_at(const Transform *t, uint64_t source, uint64_t scale) {
-  float s;
-  memcpy(&s, t->scales.data + scale * sizeof s, sizeof s);
-  return s == 0 ? 8 : s < 0 ? 15 - stored_at(t, source) : stored_at(t, source);
+  float turn = turn_at(t, scale);
+  int n = (int)stored_at(t, source);
+  return (unsigned)(turn == 0 ? 8 : (turn < 0 ? 15 - n : n) + move_of(turn));
 }
 
 static uint8_t recoded_at(const Transform *t, uint64_t source, uint64_t scale) {
-  float s;
+  float turn = turn_at(t, scale);
   int code = t->twos_complement ? (int8_t)t->source.data[source] : t->source.data[source] - 128;
-  memcpy(&s, t->scales.data + scale * sizeof s, sizeof s);
-  return (uint8_t)(s == 0 ? 0 : s < 0 ? -1 - code : code);
+  return (uint8_t)(turn == 0 ? 0 : (turn < 0 ? -1 - code : code) + move_of(turn));
 }
 
 /* The bytes by the definition, one element at a time. */
@@ -174,7 +186,7 @@ static void check_nibbles(Env *e, Transform t) {
     check(e, &t);
   }
   memcpy(t.dims, dims, sizeof dims);
-  t.scales = (Constant){.data = (const void *)e->floats, .size = MOST * sizeof(float)};
+  t.scales = (Constant){.data = (const void *)e->turns, .size = MOST * sizeof(float)};
   t.code = TRANSFORM_REPACK;
   for (int nibbles = 0; nibbles < 2; nibbles++, t.twos_complement = !t.twos_complement) {
     t.nibbles = nibbles;
@@ -258,7 +270,7 @@ static void test_permuted(void **state) {
 
 /* A matrix of 48 codes in 2 rows of 3 blocks: packed again from any form it is the same bytes. */
 static void test_packed(void **state) {
-  static const float one = 1, signs[] = {1, -1, 0, 0.5F, 2, -3};
+  static const float signs[] = {1, -1, 0, 1, 1, -1};
   Env e;
   setup(&e);
   uint8_t packed[24], bytes[48], turned[48], inverted[24];
@@ -273,7 +285,7 @@ static void test_packed(void **state) {
     inverted[i] = signs[i / 4] == 0 ? 0x88 : signs[i / 4] < 0 ? (uint8_t)~packed[i] : packed[i];
   }
   for (uint32_t i = 0; i < 6; i++) {
-    ones[i] = one;
+    ones[i] = transform_turn(false, 0);
     flat[i % 3 * 2 + i / 3] = signs[i];
   }
   Constant from = {.data = packed, .size = sizeof packed};
@@ -281,24 +293,55 @@ static void test_packed(void **state) {
                   .blocks = 3,
                   .size = 8,
                   .is_signed = true,
-                  .scales = {.data = (const void *)ones, .size = sizeof ones}};
+                  .turns = {.data = (const void *)ones, .size = sizeof ones}};
   Constant unpacked = constant_unpacked(e.g, from, 1, 48, false, -8), plain = unpacked;
   plain = (Constant){.data = bytes, .size = sizeof bytes};
   assert_memory_equal(constant_made(&unpacked)->data, bytes, sizeof bytes);
   assert_ptr_equal(constant_packed(e.g, unpacked, &b).data, packed); /* nothing to do */
   Constant again = constant_packed(e.g, plain, &b);
   assert_memory_equal(constant_made(&again)->data, packed, sizeof packed);
-  b.scales.data = (const void *)signs;
+  b.turns.data = (const void *)signs;
   again = constant_packed(e.g, unpacked, &b);
   assert_ptr_equal(again.transform->source.data, packed);
   assert_memory_equal(constant_made(&again)->data, inverted, sizeof inverted);
   check(&e, again.transform);
   plain.data = turned;
   b.permuted = true;
-  b.scales.data = (const void *)flat;
+  b.turns.data = (const void *)flat;
   again = constant_packed(e.g, plain, &b);
   assert_ptr_equal(again.transform->source.data, turned);
   assert_memory_equal(constant_made(&again)->data, inverted, sizeof inverted);
+  teardown(&e);
+}
+
+/* Blocks that are moved, a word at a time and by element: from codes 4 to 11 up, down, and counted
+ * from the other end. */
+static void test_moved(void **state) {
+  static const int moves[] = {4, -4, 0, 3, -3};
+  Env e;
+  setup(&e);
+  enum { BLOCKS = COUNT_OF(moves), SIZE = 18, COUNT = 2 * BLOCKS * SIZE };
+  uint8_t packed[COUNT / 2], bytes[COUNT], wanted[COUNT / 2] = {0};
+  float turns[2 * BLOCKS];
+  memset(packed, 0, sizeof packed);
+  for (int i = 0; i < 2 * BLOCKS; i++)
+    turns[i] = transform_turn(i < BLOCKS, moves[i % BLOCKS]);
+  for (int i = 0; i < COUNT; i++) {
+    int code = 4 + i * 5 % 8, block = i / SIZE, nibble = i % 2 * 4;
+    bytes[i] = (uint8_t)code;
+    packed[i / 2] |= (uint8_t)(code << nibble);
+    wanted[i / 2] |=
+        (uint8_t)(((block < BLOCKS ? 15 - code : code) + moves[block % BLOCKS]) << nibble);
+  }
+  Constant from = {.data = packed, .size = sizeof packed};
+  CodeBlocks b = {.rows = 2,
+                  .blocks = BLOCKS,
+                  .size = SIZE,
+                  .turns = {.data = (const void *)turns, .size = sizeof turns}};
+  Constant c = constant_packed(e.g, constant_unpacked(e.g, from, 1, COUNT, false, 0), &b);
+  assert_memory_equal(constant_made(&c)->data, wanted, sizeof wanted);
+  c = constant_packed(e.g, (Constant){.data = bytes, .size = sizeof bytes}, &b);
+  assert_memory_equal(constant_made(&c)->data, wanted, sizeof wanted);
   teardown(&e);
 }
 
@@ -377,7 +420,7 @@ static void test_blocks(void **state) {
   for (int i = 0; i < ROWS * COLUMNS; i++)
     bytes[i] = (uint8_t)(i * 37);
   for (int i = 0; i < ROWS * BLOCKS; i++)
-    scales[i] = (float)(i % 3 - 1) * 0.5F;
+    scales[i] = i % 3 == 1 ? 0 : transform_turn(i % 3 == 0, i - 7);
   Constant from = {.data = bytes, .size = sizeof bytes};
   for (int permuted = 0; permuted < 2; permuted++)
     for (uint32_t k = 0; k < BLOCKS; k++) {
@@ -386,7 +429,7 @@ static void test_blocks(void **state) {
                       .size = SIZE,
                       .permuted = permuted,
                       .is_signed = permuted,
-                      .scales = {.data = (const void *)scales, .size = sizeof scales}};
+                      .turns = {.data = (const void *)scales, .size = sizeof scales}};
       Constant c = constant_block(e.g, from, &b, k);
       assert_int_equal(c.size, ROWS * SIZE);
       for (uint32_t i = 0; i < ROWS * SIZE; i++) {
@@ -394,8 +437,8 @@ static void test_blocks(void **state) {
         uint8_t byte = bytes[permuted ? column * ROWS + row : row * COLUMNS + column];
         float scale = scales[permuted ? k * ROWS + row : row * BLOCKS + k];
         int code = permuted ? (int8_t)byte : byte - 128;
-        code = scale == 0 ? 0 : scale < 0 ? -1 - code : code;
-        assert_int_equal((int8_t)constant_made(&c)->data[i], code);
+        code = scale == 0 ? 0 : (scale < 0 ? -1 - code : code) + move_of(scale);
+        assert_int_equal((int8_t)constant_made(&c)->data[i], (int8_t)code);
       }
     }
   teardown(&e);
@@ -403,8 +446,9 @@ static void test_blocks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values), cmocka_unit_test(test_permuted),
-      cmocka_unit_test(test_packed), cmocka_unit_test(test_unpacked_rows),
-      cmocka_unit_test(test_blocks), cmocka_unit_test(test_faults)};
+      cmocka_unit_test(test_values),        cmocka_unit_test(test_permuted),
+      cmocka_unit_test(test_packed),        cmocka_unit_test(test_moved),
+      cmocka_unit_test(test_unpacked_rows), cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,29 +243,6 @@ static uint32_t first_unfit(const Doubles *scales, ScaleUse use) {
   return i;
 }
 
-/* Constant codes of channels with negative scales, zero points 0: the codes of those channels get
- * the other sign, as far as -128 is not among them. Answers whether they did. */
-static bool flip_channels(Import *im, const Granularity *gr, ValueId *x, ValueId *scale) {
-  const Constant *c = value_constant(im->g, *x);
-  Doubles scales;
-  if (!c || ex_dtype(im, *x) != DTYPE_I8 || ex_rank(im, *scale) > 1 ||
-      !value_doubles(im, *scale, &scales))
-    return false;
-  uint64_t inner = (uint64_t)dims_count(gr->dims, gr->axis + 1, gr->rank);
-  int8_t *codes = arena_alloc(&im->g->arena, c->size + 1);
-  for (uint64_t i = 0; i < c->size; i++) {
-    int8_t code = (int8_t)c->data[i];
-    bool flip = scales.at[i / inner % scales.count] < 0;
-    if (flip && code == INT8_MIN)
-      return false;
-    codes[i] = (int8_t)(flip ? -code : code);
-  }
-  Constant made = {.data = (const uint8_t *)codes, .size = c->size};
-  *x = graph_add_constant(im->g, value_cget(im->g, *x)->type, made, 0);
-  *scale = ex_unary(im, OP_ABS, *scale);
-  return import_ok(im);
-}
-
 /* The codes x dequantized by an op; 0 where no op takes them, as with negative scales. */
 static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                              ValueId zero, int32_t packed) {
@@ -273,7 +250,8 @@ static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, Value
   Doubles scales;
   Target range = codes_of(im, x, packed);
   if (value_doubles(im, scale, &scales) && first_unfit(&scales, SCALE_MULTIPLIES) < scales.count) {
-    if (gr->block || !is_zero(im, zero) || !flip_channels(im, gr, &x, &scale))
+    uint64_t inner = (uint64_t)dims_count(gr->dims, gr->axis + 1, gr->rank);
+    if (gr->block || !is_zero(im, zero) || !negative_scales_flipped(im, inner, &x, &scale, &zero))
       return 0;
     range = codes_of(im, x, 0);
   }

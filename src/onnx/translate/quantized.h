@@ -31,6 +31,12 @@ ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero)
 ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
                           ValueId bias);
 
+/* Constant codes of channels with negative scales, zero points 0: the codes of those channels get
+ * the other sign. That of -128, which NNCF gives the largest weight, is no int8: then all codes are
+ * u8, with zero points. inner: elements that follow each other in one channel. Answers whether they
+ * did. */
+bool negative_scales_flipped(Import *im, uint64_t inner, ValueId *x, ValueId *scale, ValueId *zero);
+
 /* --- codes of 2, 4 or 8 bits in blocks of a row, the lowest bits of a byte first --- */
 
 /* A matrix [n, k] of such codes; `count` blocks in a row, `bytes` in a block. */
