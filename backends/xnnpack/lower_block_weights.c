@@ -18,8 +18,8 @@ typedef struct Blocks {
   bool permuted;        /* stored as [inputs, outputs] */
   int zero;             /* the middle of the codes from 0 on, NIBBLE_ZERO or BYTE_ZERO */
   uint32_t outputs, inputs, count, size;
-  int16_t *shifts; /* by block, as its parameters are: what codes are less than they should be */
-  float *turns;    /* by block: how its codes are stored */
+  int16_t *shifts;  /* by block, as its parameters are: what codes are less than they should be */
+  float *recodings; /* by block: how its codes are stored */
 } Blocks;
 
 /* The code from 0 on; larger ones than 15 do not fit in 4 bits. */
@@ -107,7 +107,7 @@ static void see_codes(void *user, const uint8_t *bytes, uint64_t size) {
   }
 }
 
-static bool any_turned(const Blocks *b) {
+static bool any_recoded(const Blocks *b) {
   uint64_t count = (uint64_t)b->outputs * b->count;
   for (uint64_t i = 0; i < count; i++) {
     float scale = xl_scale_at(b->g, b->q, i);
@@ -122,7 +122,7 @@ static bool any_turned(const Blocks *b) {
  * further, by as little as makes them fit, and its shift, times the sum of what it is multiplied
  * by, is added in floats: what rounding changes in that sum is as much larger than the numbers of
  * the block as its shift is. */
-static void turn_block(const Blocks *b, uint64_t at, int least, int most) {
+static void recode_block(const Blocks *b, uint64_t at, int least, int most) {
   float scale = xl_scale_at(b->g, b->q, at);
   int zero = stored_code(b, b->zeros ? b->zeros[at] : 0), low = least - zero, high = most - zero;
   if (scale == 0)
@@ -133,17 +133,17 @@ static void turn_block(const Blocks *b, uint64_t at, int least, int most) {
   }
   int shift = low < -b->zero ? low + b->zero : high >= b->zero ? high - b->zero + 1 : 0;
   b->shifts[at] = (int16_t)shift;
-  b->turns[at] = scale < 0 ? transform_turn(true, zero + 1 - b->zero - shift)
-                           : transform_turn(false, b->zero - zero - shift);
+  b->recodings[at] = scale < 0 ? transform_recoding(true, zero + 1 - b->zero - shift)
+                               : transform_recoding(false, b->zero - zero - shift);
 }
 
-static void turn_blocks(XnnLowering *l, Blocks *b, const Constant *codes) {
+static void recode_blocks(XnnLowering *l, Blocks *b, const Constant *codes) {
   uint64_t count = (uint64_t)b->outputs * b->count;
   b->shifts = ARENA_ARRAY(l->arena, int16_t, (size_t)count + 1);
-  b->turns = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
-  if (!any_turned(b)) {
+  b->recodings = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
+  if (!any_recoded(b)) {
     for (uint64_t i = 0; i < count; i++)
-      b->turns[i] = xl_scale_at(b->g, b->q, i) == 0 ? 0 : 1;
+      b->recodings[i] = xl_scale_at(b->g, b->q, i) == 0 ? 0 : 1;
     return;
   }
   Spans s = {.b = b,
@@ -153,7 +153,7 @@ static void turn_blocks(XnnLowering *l, Blocks *b, const Constant *codes) {
   memset(s.least, UINT8_MAX, count);
   constant_each(codes, see_codes, &s);
   for (uint64_t i = 0; i < count; i++)
-    turn_block(b, i, s.least[i] - before, s.most[i] - before);
+    recode_block(b, i, s.least[i] - before, s.most[i] - before);
 }
 
 /* shift * scale of each block, [outputs, blocks]; XNN_NONE when all are 0. */
@@ -189,13 +189,14 @@ static bool codes_fit(const Blocks *b, const Constant *codes) {
 }
 
 static CodeBlocks code_blocks(const Blocks *b) {
-  return (CodeBlocks){.rows = b->outputs,
-                      .blocks = b->count,
-                      .size = b->size,
-                      .permuted = b->permuted,
-                      .is_signed = b->q->dtype == DTYPE_I8,
-                      .turns = {.data = (const void *)b->turns,
-                                .size = (uint64_t)b->outputs * b->count * sizeof *b->turns}};
+  return (CodeBlocks){
+      .rows = b->outputs,
+      .blocks = b->count,
+      .size = b->size,
+      .permuted = b->permuted,
+      .is_signed = b->q->dtype == DTYPE_I8,
+      .recodings = {.data = (const void *)b->recodings,
+                    .size = (uint64_t)b->outputs * b->count * sizeof *b->recodings}};
 }
 
 /* The codes, packed while the program is written. */
@@ -249,7 +250,7 @@ static XnnId make_twin(XnnLowering *l, Blocks *b, ValueId codes, bool may_pack,
   b->zero = NIBBLE_ZERO;
   bool nibbles = may_pack && b->size % LEAST_NIBBLES == 0 && codes_fit(b, &from);
   b->zero = nibbles ? NIBBLE_ZERO : BYTE_ZERO;
-  turn_blocks(l, b, &from);
+  recode_blocks(l, b, &from);
   XnnId id = nibbles ? nibbles_twin(l, b, &from, dims) : bytes_twin(l, b, &from);
   *shift = block_shifts(l, b);
   return id;

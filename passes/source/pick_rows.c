@@ -62,13 +62,13 @@ static ValueId pick_by_row(Builder *b, NodeId n, const Quantization *q, ValueId 
 /* Codes of 4 bits or fewer, of which import made a byte each, two in a byte again; those with a
  * sign are 8 more. */
 static ValueId as_nibbles(Graph *g, ValueId codes, bool is_signed) {
-  static const float turn = 1; /* none */
+  static const float recoding = 1; /* none */
   SymInt dims[] = {value_dim(g, codes, 0), value_dim(g, codes, 1) / 2};
   CodeBlocks whole = {.rows = 1,
                       .blocks = 1,
                       .size = (uint32_t)(dims[0] * dims[1] * 2),
                       .is_signed = is_signed,
-                      .turns = {.data = (const void *)&turn, .size = sizeof turn}};
+                      .recodings = {.data = (const void *)&recoding, .size = sizeof recoding}};
   Constant packed = constant_packed(g, *value_lazy_constant(g, codes), &whole);
   return graph_add_constant(g, graph_tensor_type(g, DTYPE_U8, 2, dims, ORDER_CONTIGUOUS), packed,
                             0);

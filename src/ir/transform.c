@@ -179,15 +179,15 @@ Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t co
   return constant_transform(g, &t);
 }
 
-static bool turns_nothing(const Constant *turns) {
-  const float none = transform_turn(false, 0);
-  for (uint64_t i = 0; i < turns->size; i += sizeof none)
-    if (memcmp(turns->data + i, &none, sizeof none) != 0)
+static bool recodes_nothing(const Constant *recodings) {
+  const float none = transform_recoding(false, 0);
+  for (uint64_t i = 0; i < recodings->size; i += sizeof none)
+    if (memcmp(recodings->data + i, &none, sizeof none) != 0)
       return false;
   return true;
 }
 
-/* Codes of those sizes as a transform that repacks them, still without turns. */
+/* Codes of those sizes as a transform that repacks them, still without recodings. */
 static Transform repacked(const Constant *from, bool is_signed, uint32_t rank,
                           const uint64_t *sizes) {
   const Transform *old = from->transform;
@@ -215,7 +215,7 @@ Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b) {
   uint32_t dims[] = {b->rows, b->blocks * b->size}, perm[] = {1, 0};
   if (b->permuted)
     from = constant_permuted(g, from, 1, 2, dims, perm);
-  bool as_they_are = turns_nothing(&b->turns);
+  bool as_they_are = recodes_nothing(&b->recodings);
   if (from.transform && from.transform->code == TRANSFORM_INT8 && as_they_are) {
     Transform t = transform_like(from.transform);
     t.code = TRANSFORM_INT4;
@@ -225,7 +225,7 @@ Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b) {
   Transform t = repacked(&from, b->is_signed, COUNT_OF(sizes), sizes);
   if (as_they_are && t.nibbles && !t.twos_complement && transform_in_order(&t))
     return t.source;
-  t.scales = b->turns;
+  t.scales = b->recodings;
   t.dims[0].scale = b->permuted ? 1 : b->blocks;
   t.dims[1].scale = b->permuted ? b->rows : 1;
   return constant_transform(g, &t);
@@ -248,7 +248,7 @@ Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i
                  .code = TRANSFORM_RECODE,
                  .rank = 2,
                  .dims = {{rows, row, b->blocks}, {b->size, 1, 0}},
-                 .scales = b->turns,
+                 .scales = b->recodings,
                  .twos_complement = b->is_signed};
   if (b->permuted) {
     t.dims[0] = (TransformDim){rows, 1, 1};

@@ -19,17 +19,17 @@ typedef enum TransformCode {
   TRANSFORM_INT8,   /* f32 / scale, rounded to even, between low and high; NaN becomes 0 */
   TRANSFORM_INT4,   /* the same + 8, two in a byte, the low nibble first */
   TRANSFORM_UNPACK, /* nibbles of the source as bytes: each + low */
-  TRANSFORM_REPACK, /* nibbles two in a byte, turned by block (transform_turn) */
-  TRANSFORM_RECODE  /* bytes less 128, turned likewise */
+  TRANSFORM_REPACK, /* nibbles two in a byte, recoded by block (transform_recoding) */
+  TRANSFORM_RECODE  /* bytes less 128, recoded likewise */
 } TransformCode;
 
 /* What TRANSFORM_REPACK and _RECODE do to codes n, from 0 to 15 or 255, in the place of a scale: 1
  * leaves them as they are, -1 counts them from the other end (15 - n, 255 - n), 0 makes all of them
  * the middle, 8 or 128. What exceeds 1 or -1, in steps, is added; results stay within the limits.
  */
-#define TRANSFORM_TURN_STEP (1 / 1024.0F)
-static inline float transform_turn(bool flip, int move) {
-  return (flip ? -1 : 1) * (1 + (float)move * TRANSFORM_TURN_STEP);
+#define TRANSFORM_RECODING_STEP (1 / 1024.0F)
+static inline float transform_recoding(bool flip, int move) {
+  return (flip ? -1 : 1) * (1 + (float)move * TRANSFORM_RECODING_STEP);
 }
 
 typedef struct TransformDim {
@@ -43,7 +43,7 @@ struct Transform {
   TransformCode code;
   uint32_t rank; /* 1 at least; sizes are not 0 */
   TransformDim dims[TRANSFORM_MAX_RANK];
-  Constant scales; /* f32; normal numbers above 0, for TRANSFORM_REPACK and _RECODE turns */
+  Constant scales; /* f32; normal numbers above 0, for TRANSFORM_REPACK and _RECODE recodings */
   int8_t low, high;
   bool finite;          /* infinities become 0, too */
   bool nibbles;         /* the source has two elements in a byte, the low one first */
@@ -67,12 +67,12 @@ Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t r
 Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t columns,
                            bool twos_complement, int8_t low);
 
-/* A matrix of codes that are turned by block of a row. */
+/* A matrix of codes that are recoded by block of a row. */
 typedef struct CodeBlocks {
   uint32_t rows, blocks, size; /* blocks in a row; codes in a block, an even number */
-  bool permuted;               /* codes are [blocks * size, rows], turns [blocks, rows] */
+  bool permuted;               /* codes are [blocks * size, rows], recodings [blocks, rows] */
   bool is_signed;              /* codes are from -8 or -128 on, else from 0 on */
-  Constant turns;              /* f32 */
+  Constant recodings;          /* f32 */
 } CodeBlocks;
 
 /* The codes, of a byte each, as TRANSFORM_REPACK stores them, signed ones + 8: rows of two in a

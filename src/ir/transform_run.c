@@ -29,25 +29,25 @@ static void unpacked(const Transform *t, uint32_t count, uint8_t *codes) {
     codes[i] = (uint8_t)(((codes[i] & 15) ^ flip) + t->low);
 }
 
-/* How far codes of that turn, which is not 0, are moved. */
-static int move_of(float turn) {
-  float size = fabsf(turn);
-  return size < 2 ? (int)((size - 1) / TRANSFORM_TURN_STEP) : 0;
+/* How far codes of that recoding, which is not 0, are moved. */
+static int move_of(float recoding) {
+  float size = fabsf(recoding);
+  return size < 2 ? (int)((size - 1) / TRANSFORM_RECODING_STEP) : 0;
 }
 
-static void repacked(const Transform *t, const float *turns, uint32_t count, uint8_t *codes) {
+static void repacked(const Transform *t, const float *recodings, uint32_t count, uint8_t *codes) {
   uint8_t flip = t->twos_complement ? 8 : 0;
   for (uint32_t i = 0; i < count; i++) {
-    int n = (codes[i] & 15) ^ flip, turned = (turns[i] < 0 ? 15 - n : n) + move_of(turns[i]);
-    codes[i] = (uint8_t)((turns[i] == 0 ? 8 : turned) - 8);
+    int n = (codes[i] & 15) ^ flip, code = (recodings[i] < 0 ? 15 - n : n) + move_of(recodings[i]);
+    codes[i] = (uint8_t)((recodings[i] == 0 ? 8 : code) - 8);
   }
 }
 
-static void recoded(const Transform *t, const float *turns, uint32_t count, uint8_t *codes) {
+static void recoded(const Transform *t, const float *recodings, uint32_t count, uint8_t *codes) {
   uint8_t flip = t->twos_complement ? 0 : 0x80;
   for (uint32_t i = 0; i < count; i++) {
-    int turned = (codes[i] ^ flip ^ (turns[i] < 0 ? 0xFF : 0)) + move_of(turns[i]);
-    codes[i] = turns[i] == 0 ? 0 : (uint8_t)turned;
+    int code = (codes[i] ^ flip ^ (recodings[i] < 0 ? 0xFF : 0)) + move_of(recodings[i]);
+    codes[i] = recodings[i] == 0 ? 0 : (uint8_t)code;
   }
 }
 
@@ -320,7 +320,8 @@ bool transform_in_order(const Transform *t) {
   return stride == t->source.size / t->element * (t->nibbles ? 2 : 1);
 }
 
-/* Whether the bytes are those of the source but for what a turn does to all codes of a block. */
+/* Whether the bytes are those of the source but for what a recoding does to all codes of a block.
+ */
 static bool repacks_bytes(const Transform *t) {
   return t->code == TRANSFORM_REPACK && t->nibbles && t->rank == BLOCK_DIMS &&
          t->dims[BLOCK_DIMS - 1].scale == 0 && transform_in_order(t);
@@ -332,17 +333,17 @@ typedef struct BlockJob {
   uint8_t *to;
 } BlockJob;
 
-static float block_turn(const Transform *t, uint64_t block) {
+static float block_recoding(const Transform *t, uint64_t block) {
   uint64_t blocks = t->dims[1].size;
   uint64_t at = block / blocks * t->dims[0].scale + block % blocks * t->dims[1].scale;
-  float turn;
-  memcpy(&turn, t->scales.data + at * sizeof turn, sizeof turn);
-  return turn;
+  float recoding;
+  memcpy(&recoding, t->scales.data + at * sizeof recoding, sizeof recoding);
+  return recoding;
 }
 
 /* Eight bytes at a time: blocks are too short for vectors of unknown length. No nibble leaves its
  * limits by what is added, so that one sum of words is that of all nibbles. */
-static void turn_bytes(const uint8_t *from, uint64_t size, uint8_t flip, int move, uint8_t *to) {
+static void recode_bytes(const uint8_t *from, uint64_t size, uint8_t flip, int move, uint8_t *to) {
   const uint64_t ones = 0x0101010101010101;
   uint64_t i = 0, word, added = (uint64_t)(0x11 * (int64_t)move);
   for (; i + sizeof word <= size; i += sizeof word) {
@@ -361,12 +362,12 @@ static void repack_blocks(void *user, size_t begin, size_t end) {
   for (uint64_t block = j->first / bytes + begin; block < j->first / bytes + end; block++) {
     uint64_t at = block * bytes < j->first ? j->first : block * bytes,
              until = (block + 1) * bytes > j->end ? j->end : (block + 1) * bytes;
-    float turn = block_turn(j->t, block);
-    if (turn == 0)
+    float recoding = block_recoding(j->t, block);
+    if (recoding == 0)
       memset(j->to + (at - j->first), 0x88, until - at);
     else
-      turn_bytes(j->t->source.data + at, until - at, turn < 0 ? flip ^ 0xFF : flip, move_of(turn),
-                 j->to + (at - j->first));
+      recode_bytes(j->t->source.data + at, until - at, recoding < 0 ? flip ^ 0xFF : flip,
+                   move_of(recoding), j->to + (at - j->first));
   }
 }
 

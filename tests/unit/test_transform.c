@@ -14,7 +14,7 @@ typedef struct Env {
   Capture capture;
   Context ctx;
   Graph *g;
-  float *floats, *scales, *turns; /* not aligned */
+  float *floats, *scales, *recodings; /* not aligned */
   void *memory[2];
 } Env;
 
@@ -32,12 +32,12 @@ static void setup(Env *e) {
     e->memory[i] = malloc(MOST * sizeof(float) + 2);
   e->floats = (float *)(void *)((char *)e->memory[0] + 2);
   e->scales = (float *)(void *)((char *)e->memory[1] + 2);
-  e->turns = malloc(MOST * sizeof(float));
+  e->recodings = malloc(MOST * sizeof(float));
   for (uint32_t i = 0; i < MOST; i++) {
     float x = number_at(i), scale = 0.01F + (float)(i % 1000) * 0.003F;
     memcpy((char *)e->floats + i * sizeof x, &x, sizeof x);
     memcpy((char *)e->scales + i * sizeof x, &scale, sizeof x);
-    e->turns[i] = (float)(i % 3) - 1;
+    e->recodings[i] = (float)(i % 3) - 1;
   }
 }
 
@@ -48,7 +48,7 @@ static void teardown(Env *e) {
   capture_release(&e->capture);
   free(e->memory[0]);
   free(e->memory[1]);
-  free(e->turns);
+  free(e->recodings);
 }
 
 static int code_of(const Transform *t, uint64_t source, uint64_t scale) {
@@ -66,26 +66,26 @@ static unsigned stored_at(const Transform *t, uint64_t source) {
   return ((t->nibbles && source % 2 ? byte >> 4 : byte) & 15) ^ (t->twos_complement ? 8 : 0);
 }
 
-static float turn_at(const Transform *t, uint64_t at) {
-  float turn;
-  memcpy(&turn, t->scales.data + at * sizeof turn, sizeof turn);
-  return turn;
+static float recoding_at(const Transform *t, uint64_t at) {
+  float recoding;
+  memcpy(&recoding, t->scales.data + at * sizeof recoding, sizeof recoding);
+  return recoding;
 }
 
-static int move_of(float turn) {
-  return turn > 0 ? (int)(turn * 1024) - 1024 : (int)(-turn * 1024) - 1024;
+static int move_of(float recoding) {
+  return recoding > 0 ? (int)(recoding * 1024) - 1024 : (int)(-recoding * 1024) - 1024;
 }
 
 static unsigned repacked_at(const Transform *t, uint64_t source, uint64_t scale) {
-  float turn = turn_at(t, scale);
+  float recoding = recoding_at(t, scale);
   int n = (int)stored_at(t, source);
-  return (unsigned)(turn == 0 ? 8 : (turn < 0 ? 15 - n : n) + move_of(turn));
+  return (unsigned)(recoding == 0 ? 8 : (recoding < 0 ? 15 - n : n) + move_of(recoding));
 }
 
 static uint8_t recoded_at(const Transform *t, uint64_t source, uint64_t scale) {
-  float turn = turn_at(t, scale);
+  float recoding = recoding_at(t, scale);
   int code = t->twos_complement ? (int8_t)t->source.data[source] : t->source.data[source] - 128;
-  return (uint8_t)(turn == 0 ? 0 : (turn < 0 ? -1 - code : code) + move_of(turn));
+  return (uint8_t)(recoding == 0 ? 0 : (recoding < 0 ? -1 - code : code) + move_of(recoding));
 }
 
 /* The bytes by the definition, one element at a time. */
@@ -186,7 +186,7 @@ static void check_nibbles(Env *e, Transform t) {
     check(e, &t);
   }
   memcpy(t.dims, dims, sizeof dims);
-  t.scales = (Constant){.data = (const void *)e->turns, .size = MOST * sizeof(float)};
+  t.scales = (Constant){.data = (const void *)e->recodings, .size = MOST * sizeof(float)};
   t.code = TRANSFORM_REPACK;
   for (int nibbles = 0; nibbles < 2; nibbles++, t.twos_complement = !t.twos_complement) {
     t.nibbles = nibbles;
@@ -273,19 +273,19 @@ static void test_packed(void **state) {
   static const float signs[] = {1, -1, 0, 1, 1, -1};
   Env e;
   setup(&e);
-  uint8_t packed[24], bytes[48], turned[48], inverted[24];
+  uint8_t packed[24], bytes[48], transposed[48], inverted[24];
   float ones[6], flat[6];
   for (uint32_t i = 0; i < 24; i++) {
     packed[i] = (uint8_t)(i * 37 + 5);
     for (uint32_t k = 0; k < 2; k++) {
       uint32_t at = 2 * i + k, code = packed[i] >> 4 * k & 15;
       bytes[at] = (uint8_t)(code - 8);
-      turned[at % 24 * 2 + at / 24] = bytes[at];
+      transposed[at % 24 * 2 + at / 24] = bytes[at];
     }
     inverted[i] = signs[i / 4] == 0 ? 0x88 : signs[i / 4] < 0 ? (uint8_t)~packed[i] : packed[i];
   }
   for (uint32_t i = 0; i < 6; i++) {
-    ones[i] = transform_turn(false, 0);
+    ones[i] = transform_recoding(false, 0);
     flat[i % 3 * 2 + i / 3] = signs[i];
   }
   Constant from = {.data = packed, .size = sizeof packed};
@@ -293,23 +293,23 @@ static void test_packed(void **state) {
                   .blocks = 3,
                   .size = 8,
                   .is_signed = true,
-                  .turns = {.data = (const void *)ones, .size = sizeof ones}};
+                  .recodings = {.data = (const void *)ones, .size = sizeof ones}};
   Constant unpacked = constant_unpacked(e.g, from, 1, 48, false, -8), plain = unpacked;
   plain = (Constant){.data = bytes, .size = sizeof bytes};
   assert_memory_equal(constant_made(&unpacked)->data, bytes, sizeof bytes);
   assert_ptr_equal(constant_packed(e.g, unpacked, &b).data, packed); /* nothing to do */
   Constant again = constant_packed(e.g, plain, &b);
   assert_memory_equal(constant_made(&again)->data, packed, sizeof packed);
-  b.turns.data = (const void *)signs;
+  b.recodings.data = (const void *)signs;
   again = constant_packed(e.g, unpacked, &b);
   assert_ptr_equal(again.transform->source.data, packed);
   assert_memory_equal(constant_made(&again)->data, inverted, sizeof inverted);
   check(&e, again.transform);
-  plain.data = turned;
+  plain.data = transposed;
   b.permuted = true;
-  b.turns.data = (const void *)flat;
+  b.recodings.data = (const void *)flat;
   again = constant_packed(e.g, plain, &b);
-  assert_ptr_equal(again.transform->source.data, turned);
+  assert_ptr_equal(again.transform->source.data, transposed);
   assert_memory_equal(constant_made(&again)->data, inverted, sizeof inverted);
   teardown(&e);
 }
@@ -322,10 +322,10 @@ static void test_moved(void **state) {
   setup(&e);
   enum { BLOCKS = COUNT_OF(moves), SIZE = 18, COUNT = 2 * BLOCKS * SIZE };
   uint8_t packed[COUNT / 2], bytes[COUNT], wanted[COUNT / 2] = {0};
-  float turns[2 * BLOCKS];
+  float recodings[2 * BLOCKS];
   memset(packed, 0, sizeof packed);
   for (int i = 0; i < 2 * BLOCKS; i++)
-    turns[i] = transform_turn(i < BLOCKS, moves[i % BLOCKS]);
+    recodings[i] = transform_recoding(i < BLOCKS, moves[i % BLOCKS]);
   for (int i = 0; i < COUNT; i++) {
     int code = 4 + i * 5 % 8, block = i / SIZE, nibble = i % 2 * 4;
     bytes[i] = (uint8_t)code;
@@ -337,7 +337,7 @@ static void test_moved(void **state) {
   CodeBlocks b = {.rows = 2,
                   .blocks = BLOCKS,
                   .size = SIZE,
-                  .turns = {.data = (const void *)turns, .size = sizeof turns}};
+                  .recodings = {.data = (const void *)recodings, .size = sizeof recodings}};
   Constant c = constant_packed(e.g, constant_unpacked(e.g, from, 1, COUNT, false, 0), &b);
   assert_memory_equal(constant_made(&c)->data, wanted, sizeof wanted);
   c = constant_packed(e.g, (Constant){.data = bytes, .size = sizeof bytes}, &b);
@@ -420,7 +420,7 @@ static void test_blocks(void **state) {
   for (int i = 0; i < ROWS * COLUMNS; i++)
     bytes[i] = (uint8_t)(i * 37);
   for (int i = 0; i < ROWS * BLOCKS; i++)
-    scales[i] = i % 3 == 1 ? 0 : transform_turn(i % 3 == 0, i - 7);
+    scales[i] = i % 3 == 1 ? 0 : transform_recoding(i % 3 == 0, i - 7);
   Constant from = {.data = bytes, .size = sizeof bytes};
   for (int permuted = 0; permuted < 2; permuted++)
     for (uint32_t k = 0; k < BLOCKS; k++) {
@@ -429,7 +429,7 @@ static void test_blocks(void **state) {
                       .size = SIZE,
                       .permuted = permuted,
                       .is_signed = permuted,
-                      .turns = {.data = (const void *)scales, .size = sizeof scales}};
+                      .recodings = {.data = (const void *)scales, .size = sizeof scales}};
       Constant c = constant_block(e.g, from, &b, k);
       assert_int_equal(c.size, ROWS * SIZE);
       for (uint32_t i = 0; i < ROWS * SIZE; i++) {

@@ -381,7 +381,7 @@ static Constant pack_rows(Import *im, const Constant *codes, int64_t rows, int64
 /* A constant matrix of int4 or uint4, of which import made a byte each, as nibbles again: those of
  * int4 are 8 more. Codes of the same sign have their zero points moved likewise. */
 static ValueId as_nibbles(Import *im, ValueId v) {
-  static const float turn = 1; /* none */
+  static const float recoding = 1; /* none */
   int64_t rows = ex_fixed(im, v, 0), columns = ex_fixed(im, v, 1), wide = (columns + 1) / 2;
   if (import_ok(im) && !value_is_const(im->g, v))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a table of 4 bits must be a constant");
@@ -392,7 +392,7 @@ static ValueId as_nibbles(Import *im, ValueId v) {
                       .blocks = 1,
                       .size = (uint32_t)(rows * columns),
                       .is_signed = is_signed,
-                      .turns = {.data = (const void *)&turn, .size = sizeof turn}};
+                      .recodings = {.data = (const void *)&recoding, .size = sizeof recoding}};
   bool even = columns % 2 == 0 && rows * columns <= UINT32_MAX && rows > 0 && columns > 0;
   Constant packed =
       even ? constant_packed(im->g, *value_lazy_constant(im->g, v), &whole)
