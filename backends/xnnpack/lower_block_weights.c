@@ -20,6 +20,8 @@ typedef struct Blocks {
   uint32_t outputs, inputs, count, size;
   int16_t *shifts;  /* by block, as its parameters are: what codes are less than they should be */
   float *recodings; /* by block: how its codes are stored */
+  int limit;        /* codes are stored from -limit to limit - 1 */
+  bool small;       /* of 8 bits, in several blocks: all are stored from -8 to 7 */
 } Blocks;
 
 /* The code from 0 on; larger ones than 15 do not fit in 4 bits. */
@@ -120,9 +122,10 @@ static bool any_recoded(const Blocks *b) {
 /* XNNPACK's codes are about a fixed middle, and its scales above 0: codes are moved by block, those
  * of a scale below 0 counted from the other end. Where they do not fit so, the block is moved
  * further, by as little as makes them fit, and its shift, times the sum of what it is multiplied
- * by, is added in floats: what rounding changes in that sum is as much larger than the numbers of
- * the block as its shift is. */
-static void recode_block(const Blocks *b, uint64_t at, int least, int most) {
+ * by, is added in floats: what rounding to 8 bits changes in that sum is as much larger than the
+ * numbers of the block as its shift is. Codes of 4 bits in bytes are multiplied by floats where
+ * their blocks could have been nibbles else: they become nibbles, by shifts, without a loss. */
+static void recode_block(Blocks *b, uint64_t at, int least, int most) {
   float scale = xl_scale_at(b->g, b->q, at);
   int zero = stored_code(b, b->zeros ? b->zeros[at] : 0), low = least - zero, high = most - zero;
   if (scale == 0)
@@ -131,14 +134,24 @@ static void recode_block(const Blocks *b, uint64_t at, int least, int most) {
     low = zero - most;
     high = zero - least;
   }
-  int shift = low < -b->zero ? low + b->zero : high >= b->zero ? high - b->zero + 1 : 0;
+  int shift = low < -b->limit ? low + b->limit : high >= b->limit ? high - b->limit + 1 : 0;
   b->shifts[at] = (int16_t)shift;
+  b->small &= low - shift >= -NIBBLE_ZERO && high - shift < NIBBLE_ZERO;
   b->recodings[at] = scale < 0 ? transform_recoding(true, zero + 1 - b->zero - shift)
                                : transform_recoding(false, b->zero - zero - shift);
 }
 
+/* Codes that were 4 bits around the middle. */
+static bool were_nibbles(const Blocks *b, const Constant *codes) {
+  const Transform *t = codes->transform;
+  int middle = b->q->dtype == DTYPE_U8 ? BYTE_ZERO : 0;
+  return t && t->code == TRANSFORM_UNPACK && t->low == middle - NIBBLE_ZERO;
+}
+
 static void recode_blocks(XnnLowering *l, Blocks *b, const Constant *codes) {
   uint64_t count = (uint64_t)b->outputs * b->count;
+  b->small = b->zero == BYTE_ZERO && b->count > 1 && were_nibbles(b, codes);
+  b->limit = b->small && b->size % LEAST_NIBBLES == 0 ? NIBBLE_ZERO : b->zero;
   b->shifts = ARENA_ARRAY(l->arena, int16_t, (size_t)count + 1);
   b->recodings = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
   if (!any_recoded(b)) {
@@ -212,7 +225,7 @@ static XnnId nibbles_twin(XnnLowering *l, const Blocks *b, const Constant *codes
   return id;
 }
 
-/* Block k as a filter of its own. */
+/* Block k as a filter of its own, of 4 bits where its codes have no more. */
 static XnnId block_filter(XnnLowering *l, const Blocks *b, const Constant *codes, uint32_t k) {
   Graph *g = l->g;
   CodeBlocks blocks = code_blocks(b);
@@ -220,13 +233,16 @@ static XnnId block_filter(XnnLowering *l, const Blocks *b, const Constant *codes
   for (uint32_t n = 0; n < b->outputs; n++)
     scales[n] = block_scale(b, xl_scale_at(g, b->q, block_at(b, n, k)));
   uint32_t dims[] = {b->outputs, blocks.size};
-  SymInt sizes[] = {b->outputs, blocks.size};
+  bool packed = b->small && blocks.size % 2 == 0;
+  SymInt sizes[] = {b->outputs, packed ? blocks.size / 2 : blocks.size};
   Constant bytes = {.data = (const void *)scales, .size = b->outputs * sizeof *scales};
   ValueId factors = graph_add_constant(
               g, graph_tensor_type(g, DTYPE_F32, 1, sizes, ORDER_CONTIGUOUS), bytes, 0),
-          v = graph_add_constant(g, graph_tensor_type(g, DTYPE_I8, 2, sizes, ORDER_CONTIGUOUS),
-                                 constant_block(g, *codes, &blocks, k), 0);
-  XnnId id = xnn_constant(&l->x, XNN_QCINT8, 2, dims, (XnnData){.v = v});
+          v = graph_add_constant(
+              g, graph_tensor_type(g, packed ? DTYPE_U8 : DTYPE_I8, 2, sizes, ORDER_CONTIGUOUS),
+              constant_block(g, *codes, &blocks, k, packed), 0);
+  XnnDatatype datatype = packed ? XNN_QCINT4 : XNN_QCINT8;
+  XnnId id = xnn_constant(&l->x, datatype, 2, dims, (XnnData){.v = v});
   xnn_set_channels(&l->x, id, 0, (XnnData){.v = factors}, b->outputs);
   return id;
 }

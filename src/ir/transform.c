@@ -239,17 +239,17 @@ static Constant part_of(Constant c, uint64_t first) {
   return c;
 }
 
-Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i) {
+Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i, bool packed) {
   uint64_t rows = b->rows, row = (uint64_t)b->blocks * b->size,
            first = (uint64_t)i * b->size * (b->permuted ? rows : 1),
            scale = (uint64_t)i * (b->permuted ? rows : 1) * sizeof(float);
   Transform t = {.source = *constant_made(&from),
                  .element = 1,
-                 .code = TRANSFORM_RECODE,
+                 .code = packed ? TRANSFORM_REPACK : TRANSFORM_RECODE,
                  .rank = 2,
                  .dims = {{rows, row, b->blocks}, {b->size, 1, 0}},
                  .scales = b->recodings,
-                 .twos_complement = b->is_signed};
+                 .twos_complement = packed || b->is_signed};
   if (b->permuted) {
     t.dims[0] = (TransformDim){rows, 1, 1};
     t.dims[1] = (TransformDim){b->size, rows, 0};

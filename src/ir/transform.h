@@ -78,8 +78,9 @@ typedef struct CodeBlocks {
 /* The codes, of a byte each, as TRANSFORM_REPACK stores them, signed ones + 8: rows of two in a
  * byte. from itself, before it was unpacked, when it is that. */
 Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b);
-/* Block i of each row of codes of 8 bits, as TRANSFORM_RECODE stores them. */
-Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i);
+/* Block i of each row of codes of 8 bits, as TRANSFORM_RECODE stores them; packed: as
+ * TRANSFORM_REPACK does, of codes from -8 to 7 or, without a sign, around 128. */
+Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i, bool packed);
 /* Whether constants are two codes in a byte; whether they have scales. */
 static inline bool transform_is_packed(const Transform *t) {
   return t->code == TRANSFORM_INT4 || t->code == TRANSFORM_REPACK;

@@ -2,6 +2,7 @@
 
 import ml_dtypes
 import numpy as np
+from onnx import helper
 
 from quantized_draw import F32
 from quantized_text import F16, I8, U8, model
@@ -74,3 +75,17 @@ def nibble_channels():
         text = f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\na = Gemm(x, wr, b) transB={1 - axis}\ny = Relu(a)"
         x = rng.standard_normal((3, k)).astype(F32)
         yield f"nibbles-{name}", model(text, {"x": x}, parts, {"y": F32}), {"x": x}, [None], {"FullyConnected fp32, filter qcint4", "Clamp"}
+
+
+def nibble_blocks():
+    """MatMulNBits beside floats, with zero points and without, and a block that is larger than the row: two codes in a byte on XNNPACK, too."""
+    rng = np.random.default_rng(36)
+    for name, k, block, zeros in (("whole", 96, 32, None), ("zeros", 96, 32, (0, 16)), ("near", 64, 16, (8, 9)), ("larger", 80, 128, None)):
+        n, count = 24, -(-k // block)
+        parts = {"wq": rng.integers(0, 256, (n, count, block // 2), dtype=U8), "ws": rng.uniform(0.01, 0.03, n * count).astype(F32)}
+        parts |= {"wz": (lambda z: (z[:, 0::2] | z[:, 1::2] << 4).astype(U8))(rng.integers(*zeros, (n, count + count % 2)))} if zeros else {}
+        node = helper.make_node("MatMulNBits", ["a", "wq", "ws", *(["wz"] if zeros else [])], ["y"], domain="com.microsoft", N=n, K=k, bits=4, block_size=block)
+        x = rng.standard_normal((3, k)).astype(F32)
+        made = model("a = Relu(x)", {"x": x}, parts, {"y": F32}, more=[node])
+        made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        yield f"nibbles-blocks-{name}", made, {"x": x}, [None], {"FullyConnected fp32, filter qcint4", "FullyConnected fp32", "Add", "Clamp", "StaticSlice"}

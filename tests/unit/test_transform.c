@@ -430,7 +430,7 @@ static void test_blocks(void **state) {
                       .permuted = permuted,
                       .is_signed = permuted,
                       .recodings = {.data = (const void *)scales, .size = sizeof scales}};
-      Constant c = constant_block(e.g, from, &b, k);
+      Constant c = constant_block(e.g, from, &b, k, false);
       assert_int_equal(c.size, ROWS * SIZE);
       for (uint32_t i = 0; i < ROWS * SIZE; i++) {
         uint32_t row = i / SIZE, column = k * SIZE + i % SIZE;

@@ -96,6 +96,15 @@ static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, 
   return EX_VIEW(im, v, rows, columns);
 }
 
+/* The weights without what a block has beyond the row, where one block is all of it. */
+static ValueId cut_to_row(Import *im, Blocks *w, ValueId packed) {
+  if (w->count != 1 || w->k * w->bits % 8 != 0)
+    return packed;
+  w->size = w->k;
+  w->bytes = w->k * w->bits / 8;
+  return ex_slice(im, packed, 1, 0, w->bytes);
+}
+
 /* Zero points by block [N, blocks], as codes or real numbers, or 0 for the usual one. */
 static ValueId read_zeros(Import *im, const Blocks *w) {
   ValueId zeros = in(im, 3);
@@ -193,18 +202,23 @@ static bool backend_takes(Import *im, const Blocks *w, ValueId packed, ValueId s
 
 /* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
  * bytes], of which the last block may have more columns than the operand, which is padded. Codes
- * that are multiplied by floats are bytes around 128. */
+ * that are multiplied by floats are bytes around 128; one block a row is a channel. */
 static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
                                ValueId zeros) {
   if (!backend_takes(im, w, packed, scales, zeros))
     return 0;
   Quantization q = {.scales = scales, .axis = 1, .block = w->size};
-  if (stay_nibbles(im, w)) {
+  bool channels = w->bits == 4 && w->count == 1 && !zeros;
+  if (stay_nibbles(im, w) || channels) {
     q.dtype = DTYPE_I8;
     q.low = -NIBBLE_ZERO;
     q.high = NIBBLE_ZERO - 1;
     q.zeros = zeros ? ex_minus(im, ex_cast(im, zeros, DTYPE_I8), NIBBLE_ZERO) : 0;
     packed = bytes_of_nibbles(im, w, packed, DTYPE_I8, -NIBBLE_ZERO);
+    if (!stay_nibbles(im, w)) {
+      q.scales = EX_VIEW(im, scales, w->n);
+      q.axis = q.block = 0;
+    }
     return build_dequantize(&im->b, packed, &q);
   }
   int8_t shift = w->bits == 4 ? BYTE_ZERO - NIBBLE_ZERO : 0;
@@ -273,7 +287,7 @@ void translate_matmul_nbits(Import *im) {
     import_fail(im, DIAG_SHAPE_MISMATCH, "g_idx does not have K = %lld entries", (long long)w.k);
   if (groups && groups_are_blocks(im, &w, groups))
     groups = 0;
-  packed = as_matrix(im, packed, "B", w.n, w.count * w.bytes);
+  packed = cut_to_row(im, &w, as_matrix(im, packed, "B", w.n, w.count * w.bytes));
   scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
   DType dtype = ex_dtype(im, x);
   x = ex_cast(im, x, DTYPE_F32);
