@@ -2,9 +2,9 @@
  *
  * Those of 4 bits are one product of XNNPACK, with rows of 8 bits only, as ONNX Runtime does it,
  * too. It has none of 8 bits, and none of 4 with floats: they are a product for each block, whose
- * filter has a scale a row, and the sum of these. Where the model quantizes the operand at run time, each block of a row is,
- * as ONNX Runtime does it; else XNNPACK multiplies floats by codes. Either is as fast as one
- * product of floats or faster, at a quarter of its size.
+ * filter has a scale a row, and the sum of these. Where the model quantizes the operand at run
+ * time, each block of a row is, as ONNX Runtime does it; else XNNPACK multiplies floats by codes.
+ * Either is as fast as one product of floats or faster, at a quarter of its size.
  *
  * Zero points other than the middle, which XNNPACK does not have, come to a product of the sums
  * over the blocks of each row. So do those of weights of 8 bits with one scale, beside floats: they
