@@ -16,21 +16,29 @@ static uint64_t known_key(const Constant *c) {
   return c->file ? hash_mix64(c->file_offset, c->size) : hash_mix64(constant_hash(c), c->size);
 }
 
+static void known_add(KnownConstants *k, const Constant *c) {
+  if (c->size <= CONST_INLINE_MAX)
+    return;
+  uint64_t key = known_key(c);
+  uint32_t slot = (uint32_t)key & (k->slot_count - 1);
+  while (k->slots[slot])
+    slot = (slot + 1) & (k->slot_count - 1);
+  k->slots[slot] = c;
+  k->keys[slot] = key;
+}
+
+/* Of a transform that is printed as one, the scales may be neither in a file nor in the text. */
 static void known_fill(Parser *p) {
   KnownConstants *k = &p->known;
   k->slot_count = hash_slots(k->graph->constant_count);
-  k->slots = ARENA_ARRAY(&p->arena, ConstId, k->slot_count);
+  k->slots = ARENA_ARRAY(&p->arena, const Constant *, k->slot_count);
   k->keys = ARENA_ARRAY(&p->arena, uint64_t, k->slot_count);
-  for (ConstId c = 1; c < k->graph->constant_count; c++) {
-    const Constant *known = &k->graph->constants[c];
-    if (known->size <= CONST_INLINE_MAX || (known->transform && known->transform->source.file))
-      continue;
-    uint64_t key = known_key(known);
-    uint32_t slot = (uint32_t)key & (k->slot_count - 1);
-    while (k->slots[slot])
-      slot = (slot + 1) & (k->slot_count - 1);
-    k->slots[slot] = c;
-    k->keys[slot] = key;
+  for (ConstId i = 1; i < k->graph->constant_count; i++) {
+    const Constant *c = &k->graph->constants[i];
+    if (!c->transform || !c->transform->source.file)
+      known_add(k, c);
+    else if (transform_has_scales(c->transform))
+      known_add(k, &c->transform->scales);
   }
 }
 
@@ -44,7 +52,7 @@ static const Constant *known_find(Parser *p, uint64_t key, StrView path, uint64_
     known_fill(p);
   for (uint32_t slot = (uint32_t)key & (k->slot_count - 1); k->slots[slot];
        slot = (slot + 1) & (k->slot_count - 1)) {
-    const Constant *c = &k->graph->constants[k->slots[slot]];
+    const Constant *c = k->slots[slot];
     if (k->keys[slot] == key && c->size == size &&
         (c->file ? path.data && sv_eq_str(path, c->file->path) : !path.data))
       return c;

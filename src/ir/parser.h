@@ -16,7 +16,7 @@ typedef struct SourceFile {
 /* Constants of the graph given as constants_from, by what identifies them: open addressing. */
 typedef struct KnownConstants {
   const Graph *graph;
-  ConstId *slots;
+  const Constant **slots;
   uint64_t *keys;
   uint32_t slot_count; /* a power of two, 0 = not filled yet */
 } KnownConstants;
