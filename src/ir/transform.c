@@ -243,13 +243,21 @@ Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i
   uint64_t rows = b->rows, row = (uint64_t)b->blocks * b->size,
            first = (uint64_t)i * b->size * (b->permuted ? rows : 1),
            scale = (uint64_t)i * (b->permuted ? rows : 1) * sizeof(float);
-  Transform t = {.source = *constant_made(&from),
-                 .element = 1,
+  Transform t = {.element = 1,
                  .code = packed ? TRANSFORM_REPACK : TRANSFORM_RECODE,
                  .rank = 2,
                  .dims = {{rows, row, b->blocks}, {b->size, 1, 0}},
                  .scales = b->recodings,
                  .twos_complement = packed || b->is_signed};
+  const Transform *old = from.transform;
+  if (packed && !b->permuted && old && old->code == TRANSFORM_UNPACK && transform_in_order(old)) {
+    t.source = old->source; /* as they were before they were bytes */
+    t.nibbles = true;
+    t.twos_complement = old->twos_complement;
+    first /= 2;
+  } else {
+    t.source = *constant_made(&from);
+  }
   if (b->permuted) {
     t.dims[0] = (TransformDim){rows, 1, 1};
     t.dims[1] = (TransformDim){b->size, rows, 0};

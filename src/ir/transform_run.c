@@ -35,6 +35,16 @@ static int move_of(float recoding) {
   return size < 2 ? (int)((size - 1) / TRANSFORM_RECODING_STEP) : 0;
 }
 
+/* The same, all with one recoding; compilers vectorize it. */
+static void repacked_alike(const Transform *t, float recoding, uint32_t count, uint8_t *codes) {
+  uint8_t flip = (uint8_t)((t->twos_complement ? 8 : 0) ^ (recoding < 0 ? 15 : 0)),
+          move = (uint8_t)(move_of(recoding) - 8);
+  for (uint32_t i = 0; i < count; i++)
+    codes[i] = (uint8_t)(((codes[i] & 15) ^ flip) + move);
+  if (recoding == 0)
+    memset(codes, 0, count);
+}
+
 static void repacked(const Transform *t, const float *recodings, uint32_t count, uint8_t *codes) {
   uint8_t flip = t->twos_complement ? 8 : 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -155,9 +165,9 @@ static void gather_nibbles(const uint8_t *from, uint64_t at, uint64_t stride, ui
 }
 
 /* count elements of the result, LINE at most, whose sources are stride elements apart. scales: of
- * each, when there are any. */
+ * each, when there are any; alike: all are the first. */
 static void compute(const Transform *t, uint64_t source, uint64_t stride, const float *scales,
-                    uint32_t count, uint8_t *to) {
+                    bool alike, uint32_t count, uint8_t *to) {
   const uint8_t *from = t->source.data + source * t->element;
   if (t->code == TRANSFORM_INT8 || t->code == TRANSFORM_INT4) {
     float x[LINE];
@@ -171,6 +181,8 @@ static void compute(const Transform *t, uint64_t source, uint64_t stride, const 
     gather(from, stride, count, t->element, to);
   if (t->code == TRANSFORM_UNPACK)
     unpacked(t, count, to);
+  else if (t->code == TRANSFORM_REPACK && alike)
+    repacked_alike(t, scales[0], count, to);
   else if (t->code == TRANSFORM_REPACK)
     repacked(t, scales, count, to);
   else if (t->code == TRANSFORM_RECODE)
@@ -186,12 +198,14 @@ static void run_line(const Walk *w, Place p, uint64_t count, uint8_t *to) {
     return;
   }
   float scales[LINE];
+  bool alike = d.scale == 0;
   for (uint64_t at = 0; at < count; at += LINE) {
-    uint32_t n = (uint32_t)(count - at < LINE ? count - at : LINE);
-    if (transform_has_scales(t) && (at == 0 || d.scale))
-      gather(t->scales.data + (p.scale + at * d.scale) * sizeof *scales, d.scale, n, sizeof *scales,
-             (uint8_t *)scales);
-    compute(t, p.source + at * d.stride, d.stride, scales, n, to + at);
+    uint32_t n = (uint32_t)(count - at < LINE ? count - at : LINE),
+             own = alike && t->code == TRANSFORM_REPACK ? 1 : n;
+    if (transform_has_scales(t) && (at == 0 || !alike))
+      gather(t->scales.data + (p.scale + at * d.scale) * sizeof *scales, d.scale, own,
+             sizeof *scales, (uint8_t *)scales);
+    compute(t, p.source + at * d.stride, d.stride, scales, alike, n, to + at);
   }
 }
 
@@ -216,7 +230,7 @@ static void fill_tile(const Walk *w, Place p, uint32_t rows, uint32_t count, uin
     if (transform_has_scales(t) && (k == 0 || last))
       gather(t->scales.data + (p.scale + k * last) * sizeof *scales, fast, rows, sizeof *scales,
              (uint8_t *)scales);
-    compute(t, at, 1, scales, rows, lanes);
+    compute(t, at, 1, scales, fast == 0, rows, lanes);
     spread(lanes, rows, 1, tile + k, line);
   }
 }

@@ -444,11 +444,52 @@ static void test_blocks(void **state) {
   teardown(&e);
 }
 
+/* Blocks of codes of 4 bits, two in a byte: as they were before they were bytes, and of bytes. */
+static void test_blocks_of_nibbles(void **state) {
+  (void)state;
+  Env e;
+  setup(&e);
+  enum { ROWS = 5, BLOCKS = 3, SIZE = 6, COLUMNS = BLOCKS * SIZE };
+  uint8_t nibbles[ROWS * COLUMNS / 2], bytes[ROWS * COLUMNS], codes[ROWS * COLUMNS];
+  float recodings[ROWS * BLOCKS];
+  for (int i = 0; i < ROWS * COLUMNS; i++) {
+    codes[i] = (uint8_t)(4 + i * 5 % 8);
+    bytes[i] = (uint8_t)(120 + codes[i]);
+    nibbles[i / 2] = (uint8_t)(i % 2 ? nibbles[i / 2] | codes[i] << 4 : codes[i]);
+  }
+  for (int i = 0; i < ROWS * BLOCKS; i++)
+    recodings[i] = i % 4 == 1 ? 0 : transform_recoding(i % 3 == 0, i % 9 - 4);
+  Constant packed = {.data = nibbles, .size = sizeof nibbles},
+           made = {.data = bytes, .size = sizeof bytes};
+  CodeBlocks b = {.rows = ROWS,
+                  .blocks = BLOCKS,
+                  .size = SIZE,
+                  .recodings = {.data = (const void *)recodings, .size = sizeof recodings}};
+  for (int unpacked = 0; unpacked < 2; unpacked++)
+    for (uint32_t k = 0; k < BLOCKS; k++) {
+      Constant from = unpacked ? constant_unpacked(e.g, packed, ROWS, COLUMNS, false, 120) : made,
+               c = constant_block(e.g, from, &b, k, true);
+      assert_int_equal(c.size, ROWS * SIZE / 2);
+      assert_int_equal(c.transform->nibbles, unpacked);
+      const Constant *got = constant_made(&c);
+      for (uint32_t i = 0; i < ROWS * SIZE; i++) {
+        uint32_t row = i / SIZE, n = codes[row * COLUMNS + k * SIZE + i % SIZE];
+        float recoding = recodings[row * BLOCKS + k];
+        int code = recoding == 0 ? 8 : (int)(recoding < 0 ? 15 - n : n) + move_of(recoding);
+        assert_int_equal(got->data[i / 2] >> (i % 2 ? 4 : 0) & 15, code);
+      }
+    }
+  teardown(&e);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),        cmocka_unit_test(test_permuted),
-      cmocka_unit_test(test_packed),        cmocka_unit_test(test_moved),
-      cmocka_unit_test(test_unpacked_rows), cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_faults)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                     cmocka_unit_test(test_permuted),
+                                     cmocka_unit_test(test_packed),
+                                     cmocka_unit_test(test_moved),
+                                     cmocka_unit_test(test_unpacked_rows),
+                                     cmocka_unit_test(test_blocks),
+                                     cmocka_unit_test(test_blocks_of_nibbles),
+                                     cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,6 +193,16 @@ static bool stay_nibbles(Import *im, const Blocks *w) {
   return w->bits == 4 && w->size % BACKEND_BLOCK == 0 && takes_rows_of_bytes(im, w);
 }
 
+/* The middle of bytes as the zero point of each block: a constant, also where folding would not
+ * make one that is so large, as of the last layer of a language model. */
+static ValueId middles(Import *im, const Blocks *w) {
+  uint64_t count = (uint64_t)w->n * (uint64_t)w->count;
+  uint8_t *zeros = arena_alloc(&im->g->arena, count + 1);
+  memset(zeros, BYTE_ZERO, count);
+  TypeId type = graph_tensor_type(im->g, DTYPE_U8, 2, (SymInt[]){w->n, w->count}, ORDER_CONTIGUOUS);
+  return graph_add_constant(im->g, type, (Constant){.data = zeros, .size = count}, 0);
+}
+
 static bool backend_takes(Import *im, const Blocks *w, ValueId packed, ValueId scales,
                           ValueId zeros) {
   return import_ok(im) && im->options->blocks != BLOCKS_NEVER && w->bits >= 4 &&
@@ -224,8 +234,7 @@ static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, Valu
   int8_t shift = w->bits == 4 ? BYTE_ZERO - NIBBLE_ZERO : 0;
   q.dtype = DTYPE_U8;
   q.high = UINT8_MAX;
-  q.zeros = zeros ? ex_plus(im, zeros, shift)
-                  : ex_full(im, DTYPE_U8, (SymInt[]){w->n, w->count}, 2, BYTE_ZERO);
+  q.zeros = zeros ? ex_plus(im, zeros, shift) : middles(im, w);
   packed = shift ? bytes_of_nibbles(im, w, packed, DTYPE_U8, shift) : packed;
   return build_dequantize(&im->b, packed, &q);
 }
