@@ -293,19 +293,11 @@ static XnnId in_nibbles(Fuse *f, XnnId filter) {
   Constant from = *value_lazy_constant(g, data.v);
   if (codes.rank != 2 || codes.dims[1] % 2 || !are_nibbles(&from))
     return filter;
-  float *recodings = ARENA_ARRAY(&g->arena, float, (size_t)codes.dims[0] + 1);
-  for (uint32_t i = 0; i < codes.dims[0]; i++)
-    recodings[i] = 1; /* none */
-  CodeBlocks rows = {
-      .rows = codes.dims[0],
-      .blocks = 1,
-      .size = codes.dims[1],
-      .permuted = data.order != NULL,
-      .is_signed = true,
-      .recodings = {.data = (const void *)recodings, .size = codes.dims[0] * sizeof *recodings}};
   SymInt dims[] = {codes.dims[0], codes.dims[1] / 2};
   TypeId type = graph_tensor_type(g, DTYPE_U8, 2, dims, ORDER_CONTIGUOUS);
-  data = (XnnData){.v = graph_add_constant(g, type, constant_packed(g, from, &rows), 0)};
+  Constant packed =
+      constant_nibbles(g, from, codes.dims[0], codes.dims[1], data.order != NULL, true);
+  data = (XnnData){.v = graph_add_constant(g, type, packed, 0)};
   XnnId made = xnn_constant(f->x, XNN_QCINT4, 2, codes.dims, data);
   xnn_set_channels(f->x, made, 0, f->x->data[codes.scales - 1], codes.scale_count);
   return made;

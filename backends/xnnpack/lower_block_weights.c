@@ -292,7 +292,7 @@ XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32
   return make_twin(l, &b, codes, true, dims, shift);
 }
 
-/* Zero points of channels as codes; false where one is none. */
+/* Zero points of channels as codes; false where one is no code. */
 static bool zeros_as_codes(XnnLowering *l, const Quantization *q, uint32_t channels,
                            const uint8_t **out) {
   const Constant *c = value_constant(l->g, q->zeros);

@@ -46,7 +46,7 @@ static ValueId float_zeros(Builder *b, ValueId zeros) {
 /* Picked rows, less picked zero points, times picked scales. */
 static ValueId pick_by_row(Builder *b, NodeId n, const Quantization *q, ValueId codes) {
   if (node_cget(b->g, n)->op == OP_EMBEDDING || !picks_rows(b->g, n) || q->axis != 0)
-    return 0; /* an embedding has rows, of which a scale is none */
+    return 0; /* an embedding picks rows, and scales are no rows */
   ValueId rows = picked(b, n, codes), scales = picked(b, n, q->scales),
           y = build_cast(b, rows, DTYPE_F32);
   uint32_t rank = b->status == STATUS_OK ? value_rank(b->g, rows) : 0;
@@ -62,14 +62,9 @@ static ValueId pick_by_row(Builder *b, NodeId n, const Quantization *q, ValueId 
 /* Codes of 4 bits or fewer, of which import made a byte each, two in a byte again; those with a
  * sign are 8 more. */
 static ValueId as_nibbles(Graph *g, ValueId codes, bool is_signed) {
-  static const float recoding = 1; /* none */
   SymInt dims[] = {value_dim(g, codes, 0), value_dim(g, codes, 1) / 2};
-  CodeBlocks whole = {.rows = 1,
-                      .blocks = 1,
-                      .size = (uint32_t)(dims[0] * dims[1] * 2),
-                      .is_signed = is_signed,
-                      .recodings = {.data = (const void *)&recoding, .size = sizeof recoding}};
-  Constant packed = constant_packed(g, *value_lazy_constant(g, codes), &whole);
+  Constant packed = constant_nibbles(g, *value_lazy_constant(g, codes), 1,
+                                     (uint32_t)(dims[0] * dims[1] * 2), false, is_signed);
   return graph_add_constant(g, graph_tensor_type(g, DTYPE_U8, 2, dims, ORDER_CONTIGUOUS), packed,
                             0);
 }

@@ -231,6 +231,21 @@ Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b) {
   return constant_transform(g, &t);
 }
 
+Constant constant_nibbles(Graph *g, Constant from, uint32_t rows, uint32_t size, bool permuted,
+                          bool is_signed) {
+  float *recodings = ARENA_ARRAY(&g->arena, float, (size_t)rows + 1);
+  for (uint32_t i = 0; i < rows; i++)
+    recodings[i] = transform_recoding(false, 0);
+  return constant_packed(g, from,
+                         &(CodeBlocks){.rows = rows,
+                                       .blocks = 1,
+                                       .size = size,
+                                       .permuted = permuted,
+                                       .is_signed = is_signed,
+                                       .recodings = {.data = (const void *)recodings,
+                                                     .size = rows * sizeof *recodings}});
+}
+
 /* The bytes of c from `first` on. */
 static Constant part_of(Constant c, uint64_t first) {
   c.data += first;

@@ -78,6 +78,9 @@ typedef struct CodeBlocks {
 /* The codes, of a byte each, as TRANSFORM_REPACK stores them, signed ones + 8: rows of two in a
  * byte. from itself, before it was unpacked, when it is that. */
 Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b);
+/* The same of a whole matrix [rows, size] whose codes stay as they are; size is even. */
+Constant constant_nibbles(Graph *g, Constant from, uint32_t rows, uint32_t size, bool permuted,
+                          bool is_signed);
 /* Block i of each row of codes of 8 bits, as TRANSFORM_RECODE stores them; packed: as
  * TRANSFORM_REPACK does, of codes from -8 to 7 or, without a sign, around 128. */
 Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i, bool packed);

@@ -404,21 +404,16 @@ static Constant pack_rows(Import *im, const Constant *codes, int64_t rows, int64
 /* A constant matrix of int4 or uint4, of which import made a byte each, as nibbles again: those of
  * int4 are 8 more. Codes of the same sign have their zero points moved likewise. */
 static ValueId as_nibbles(Import *im, ValueId v) {
-  static const float recoding = 1; /* none */
   int64_t rows = ex_fixed(im, v, 0), columns = ex_fixed(im, v, 1), wide = (columns + 1) / 2;
   if (import_ok(im) && !value_is_const(im->g, v))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a table of 4 bits must be a constant");
   if (!import_ok(im))
     return 0;
   bool is_signed = ex_dtype(im, v) == DTYPE_I8;
-  CodeBlocks whole = {.rows = 1,
-                      .blocks = 1,
-                      .size = (uint32_t)(rows * columns),
-                      .is_signed = is_signed,
-                      .recodings = {.data = (const void *)&recoding, .size = sizeof recoding}};
   bool even = columns % 2 == 0 && rows * columns <= UINT32_MAX && rows > 0 && columns > 0;
   Constant packed =
-      even ? constant_packed(im->g, *value_lazy_constant(im->g, v), &whole)
+      even ? constant_nibbles(im->g, *value_lazy_constant(im->g, v), 1, (uint32_t)(rows * columns),
+                              false, is_signed)
            : pack_rows(im, value_constant(im->g, v), rows, columns, is_signed ? NIBBLE_ZERO : 0);
   TypeId type = graph_tensor_type(im->g, DTYPE_U8, 2, (SymInt[]){rows, wide}, ORDER_CONTIGUOUS);
   return graph_add_constant(im->g, type, packed, 0);
