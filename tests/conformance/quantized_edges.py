@@ -412,7 +412,7 @@ def images_at_run_time():
                        PRODUCTS, *([sizes] if sizes else []))
 
 
-BYTE_BLOCKS = {"FullyConnected fp32, filter qcint8", "StaticSlice", "StaticReshape", "Add", "Clamp"}
+BYTE_BLOCKS = {"FullyConnected fp32, filter qcint4", "StaticSlice", "StaticReshape", "Add", "Clamp"}
 
 
 def byte_blocks():
