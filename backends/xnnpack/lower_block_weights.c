@@ -150,13 +150,13 @@ static bool were_nibbles(const Blocks *b, const Constant *codes) {
 
 static void recode_blocks(XnnLowering *l, Blocks *b, const Constant *codes) {
   uint64_t count = (uint64_t)b->outputs * b->count;
-  b->small = b->zero == BYTE_ZERO && b->count > 1 && were_nibbles(b, codes);
+  b->small = b->zero == BYTE_ZERO && b->count > 1 && b->size % 2 == 0 && were_nibbles(b, codes);
   b->limit = b->small && b->size % LEAST_NIBBLES == 0 ? NIBBLE_ZERO : b->zero;
   b->shifts = ARENA_ARRAY(l->arena, int16_t, (size_t)count + 1);
   b->recodings = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
   if (!any_recoded(b)) {
     for (uint64_t i = 0; i < count; i++)
-      b->recodings[i] = xl_scale_at(b->g, b->q, i) == 0 ? 0 : 1;
+      b->recodings[i] = xl_scale_at(b->g, b->q, i) == 0 ? 0 : transform_recoding(false, 0);
     return;
   }
   Spans s = {.b = b,
@@ -233,15 +233,14 @@ static XnnId block_filter(XnnLowering *l, const Blocks *b, const Constant *codes
   for (uint32_t n = 0; n < b->outputs; n++)
     scales[n] = block_scale(b, xl_scale_at(g, b->q, block_at(b, n, k)));
   uint32_t dims[] = {b->outputs, blocks.size};
-  bool packed = b->small && blocks.size % 2 == 0;
-  SymInt sizes[] = {b->outputs, packed ? blocks.size / 2 : blocks.size};
+  SymInt sizes[] = {b->outputs, b->small ? blocks.size / 2 : blocks.size};
   Constant bytes = {.data = (const void *)scales, .size = b->outputs * sizeof *scales};
   ValueId factors = graph_add_constant(
               g, graph_tensor_type(g, DTYPE_F32, 1, sizes, ORDER_CONTIGUOUS), bytes, 0),
           v = graph_add_constant(
-              g, graph_tensor_type(g, packed ? DTYPE_U8 : DTYPE_I8, 2, sizes, ORDER_CONTIGUOUS),
-              constant_block(g, *codes, &blocks, k, packed), 0);
-  XnnDatatype datatype = packed ? XNN_QCINT4 : XNN_QCINT8;
+              g, graph_tensor_type(g, b->small ? DTYPE_U8 : DTYPE_I8, 2, sizes, ORDER_CONTIGUOUS),
+              constant_block(g, *codes, &blocks, k, b->small), 0);
+  XnnDatatype datatype = b->small ? XNN_QCINT4 : XNN_QCINT8;
   XnnId id = xnn_constant(&l->x, datatype, 2, dims, (XnnData){.v = v});
   xnn_set_channels(&l->x, id, 0, (XnnData){.v = factors}, b->outputs);
   return id;

@@ -35,7 +35,7 @@ static int move_of(float recoding) {
   return size < 2 ? (int)((size - 1) / TRANSFORM_RECODING_STEP) : 0;
 }
 
-/* The same, all with one recoding; compilers vectorize it. */
+/* Codes of 4 bits, less 8 as they are packed, all with one recoding; compilers vectorize it. */
 static void repacked_alike(const Transform *t, float recoding, uint32_t count, uint8_t *codes) {
   uint8_t flip = (uint8_t)((t->twos_complement ? 8 : 0) ^ (recoding < 0 ? 15 : 0)),
           move = (uint8_t)(move_of(recoding) - 8);
@@ -46,11 +46,8 @@ static void repacked_alike(const Transform *t, float recoding, uint32_t count, u
 }
 
 static void repacked(const Transform *t, const float *recodings, uint32_t count, uint8_t *codes) {
-  uint8_t flip = t->twos_complement ? 8 : 0;
-  for (uint32_t i = 0; i < count; i++) {
-    int n = (codes[i] & 15) ^ flip, code = (recodings[i] < 0 ? 15 - n : n) + move_of(recodings[i]);
-    codes[i] = (uint8_t)((recodings[i] == 0 ? 8 : code) - 8);
-  }
+  for (uint32_t i = 0; i < count; i++)
+    repacked_alike(t, recodings[i], 1, codes + i);
 }
 
 static void recoded(const Transform *t, const float *recodings, uint32_t count, uint8_t *codes) {

@@ -63,13 +63,24 @@ static bool is_size(const DelegateCall *call, int64_t dim) {
   return call->syms && dim - SYM_BAND < call->syms->count;
 }
 
+/* Whether output i has the rank and element type that it came with. */
+static const char *check_kind(const DelegateReader *r, const DelegateCall *call,
+                              const Tensor *given, uint32_t i, const char *function, Arena *arena) {
+  const Tensor *t = &call->outputs[i];
+  bool same = t->rank == given[i].rank && t->dtype == given[i].dtype;
+  return same ? NULL
+              : answered(r, arena, "changes the rank or element type of output %u in %s", i,
+                         function);
+}
+
 /* Whether check() has left the outputs as they were but for sizes that were unknown. */
 static const char *check_sizes(const DelegateReader *r, const DelegateCall *call,
                                const Tensor *given, Arena *arena) {
   for (uint32_t i = 0; i < call->output_count; i++) {
     const Tensor *t = &call->outputs[i];
-    if (t->rank != given[i].rank || t->dtype != given[i].dtype)
-      return answered(r, arena, "changes the rank or element type of output %u in check()", i);
+    const char *fault = check_kind(r, call, given, i, "check()", arena);
+    if (fault)
+      return fault;
     for (uint32_t k = 0; k < t->rank; k++) {
       int64_t was = given[i].dims[k];
       if (t->dims[k] != was && was != DELEGATE_DIM_UNKNOWN)
@@ -93,8 +104,9 @@ static const char *check_results(const DelegateReader *r, const DelegateCall *ca
                                  const Tensor *given, Arena *arena) {
   for (uint32_t i = 0; i < call->output_count; i++) {
     const Tensor *t = &call->outputs[i];
-    if (t->rank != given[i].rank || t->dtype != given[i].dtype)
-      return answered(r, arena, "changes the rank or element type of output %u in run()", i);
+    const char *fault = check_kind(r, call, given, i, "run()", arena);
+    if (fault)
+      return fault;
     for (uint32_t k = 0; k < t->rank; k++)
       if (t->dims[k] < 0 || t->dims[k] > given[i].dims[k])
         return answered(r, arena, "makes dim %u of output %u %lld in run(), not 0 to %lld", k, i,

@@ -189,7 +189,7 @@ EtcStatus session_null(Session *s, const char *what) {
   return session_usage(s, "", NULL, "a caller gives NULL for %s", what);
 }
 
-EtcStatus session_check_unused(Session *s) {
+EtcStatus session_check_not_begun(Session *s) {
   if (!s->begun)
     return ETC_OK;
   return session_usage(s, "", "make a new session for each program",
@@ -209,7 +209,7 @@ static EtcStatus set(Session *s, void *user) {
                          "the name of the method is empty");
   if (!g->name)
     return session_null(s, "the name of an option");
-  TRY(session_check_unused(s));
+  TRY(session_check_not_begun(s));
   SettingPlace before = s->setting;
   if (g->method)
     s->setting.layer = session_layer(s, PRIORITY_COMMAND, g->method);
@@ -233,7 +233,7 @@ static EtcStatus add_source(Session *s, void *user) {
   const Given *g = user;
   if (!g->method || !g->name)
     return session_null(s, "a method or its model");
-  TRY(session_check_unused(s));
+  TRY(session_check_not_begun(s));
   return session_add_source(s, g->method, g->name);
 }
 
@@ -245,7 +245,7 @@ static EtcStatus add_bytes(Session *s, void *user) {
   const Given *g = user;
   if (!g->method || !g->name || !g->data)
     return session_null(s, "a method or its model");
-  TRY(session_check_unused(s));
+  TRY(session_check_not_begun(s));
   return session_add_bytes(s, g->method, g->name, g->data, g->size);
 }
 
@@ -275,7 +275,7 @@ static Status lower(Session *s) {
 
 static EtcStatus run_lower(Session *s, void *user) {
   const Given *g = user;
-  TRY(session_check_unused(s));
+  TRY(session_check_not_begun(s));
   TRY(recipe_apply(s));
   s->output = g->name ? arena_strdup(&s->arena, sv_from(g->name)) : s->output;
   if (s->program.source_count == 0)

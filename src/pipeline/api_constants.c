@@ -37,7 +37,7 @@ static EtcStatus add(Session *s, void *user) {
     return session_usage(s, "--constant", NULL, "a constant method has too many values");
   if (!is_whole(g))
     return session_null(s, "the name or a value of a constant method");
-  TRY(session_check_unused(s));
+  TRY(session_check_not_begun(s));
   ConstantItem *items = ARENA_ARRAY(&s->arena, ConstantItem, g->count);
   for (size_t i = 0; i < g->count; i++) {
     items[i] = item_of(s, g, i);

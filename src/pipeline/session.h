@@ -123,7 +123,7 @@ typedef EtcStatus SessionCall(Session *s, void *user);
  * whole. */
 EtcStatus session_call(Session *s, SessionCall *call, void *user);
 /* Refuses a call that would change what the session lowers once it has begun to. */
-EtcStatus session_check_unused(Session *s);
+EtcStatus session_check_not_begun(Session *s);
 /* Reports that a caller of the library gives NULL where that is not allowed. */
 EtcStatus session_null(Session *s, const char *what);
 /* A session that is made and freed within a call of another one, and shares its memory. */

@@ -89,20 +89,27 @@ static Status check_together(Session *s, const BoundState *a, const BoundState *
   return diag_end(d);
 }
 
+static Status refuse_sharing(Session *s, const Graph *first, const Graph *second, StrView name,
+                             const char *hint, const char *why) {
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
+  diag_message(d, "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT "': it %s",
+               SV_ARG(graph_name(first)), SV_ARG(graph_name(second)), SV_ARG(name), why);
+  diag_hint(d, "%s", hint);
+  return diag_end(d);
+}
+
 /* A state of two methods must have the same length in both. */
 static Status check_lengths(Session *s, const BoundState *a, const BoundState *b) {
   if (a->g == b->g || a->name != b->name || a->length == b->length)
     return STATUS_OK;
-  bool both = a->length && b->length;
-  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
-  diag_message(d,
-               "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT "': it grows %s",
-               SV_ARG(graph_name(a->g)), SV_ARG(graph_name(b->g)),
-               SV_ARG(intern_get(&s->ctx.names, a->name)),
-               both ? "together with other states in the second" : "in one of them only");
-  diag_hint(d, both ? "states that grow together must have the same names in both methods"
-                    : "make the dim that grows a range in both methods: --dim NAME=LO..HI");
-  return diag_end(d);
+  StrView name = intern_get(&s->ctx.names, a->name);
+  if (a->length && b->length)
+    return refuse_sharing(s, a->g, b->g, name,
+                          "states that grow together must have the same names in both methods",
+                          "grows together with other states in the second");
+  return refuse_sharing(s, a->g, b->g, name,
+                        "make the dim that grows a range in both methods: --dim NAME=LO..HI",
+                        "grows in one of them only");
 }
 
 Status states_check_growth(Session *s, const BoundStates *bound) {
@@ -191,32 +198,18 @@ static uint64_t alignment_of(const Method *m) {
 
 static Status report_types(Session *s, const SharedState *known, const Graph *g, uint32_t state) {
   StrBuf text = {0};
+  strbuf_append(&text, SV("is "));
   type_print(known->g, value_type(known->g, known->g->states[known->state].value), &text);
   strbuf_append(&text, SV(" in the first, "));
   type_print(g, value_type(g, g->states[state].value), &text);
-  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
-  diag_message(d,
-               "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
-               "': it is %s in the second",
-               SV_ARG(graph_name(known->g)), SV_ARG(graph_name(g)), SV_ARG(state_name(g, state)),
-               strbuf_cstr(&text));
-  diag_hint(
-      d,
+  strbuf_append(&text, SV(" in the second"));
+  Status status = refuse_sharing(
+      s, known->g, g, state_name(g, state),
       "give its dims the same largest sizes in both methods; a dim that grows has the largest past "
-      "and the largest number of new rows together");
+      "and the largest number of new rows together",
+      strbuf_cstr(&text));
   strbuf_release(&text);
-  return diag_end(d);
-}
-
-static Status report_contents(Session *s, const SharedState *known, const Graph *g,
-                              uint32_t state) {
-  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE);
-  diag_message(d,
-               "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
-               "': it begins with other contents in the second",
-               SV_ARG(graph_name(known->g)), SV_ARG(graph_name(g)), SV_ARG(state_name(g, state)));
-  diag_hint(d, "give both the same first contents: --state IN:OUT=FILE.npy");
-  return diag_end(d);
+  return status;
 }
 
 static Status share_state(Session *s, const Method *m, uint32_t state, SharedStates *shared) {
@@ -233,7 +226,9 @@ static Status share_state(Session *s, const Method *m, uint32_t state, SharedSta
   if (!same_state(known->g, known->state, g, state))
     return report_types(s, known, g, state);
   if (!same_contents(known->g, known->state, g, state))
-    return report_contents(s, known, g, state);
+    return refuse_sharing(s, known->g, g, name,
+                          "give both the same first contents: --state IN:OUT=FILE.npy",
+                          "begins with other contents in the second");
   return STATUS_OK;
 }
 

@@ -203,8 +203,8 @@ static void keep_candidates(Import *im, Nms *nms, ValueId *boxes, ValueId *score
   nms->kept = ex_cat2(im, index, build_const_ints(&im->b, &(int64_t){0}, 1), 0);
 }
 
-/* The numbers of the rows for which `some`, [rows] bool, is true; where there is none, that of the
- * last one: the runtime selects nothing from no rows. */
+/* The numbers of the rows for which `some`, [rows] bool, is true, or that of the last row where it
+ * is true for no row: the runtime selects nothing from no rows. */
 static ValueId rows_of(Import *im, ValueId some) {
   ValueId none = ex_unary(im, OP_LOGICAL_NOT, ex_unary(im, OP_ANY, some)),
           named = ex_cat2(im, some, EX_VIEW(im, none, 1), 0),
