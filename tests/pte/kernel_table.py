@@ -74,8 +74,8 @@ WRITTEN = {"aten::copy_": [0], "aten::index_put_": [0], "aten::max_pool2d_with_i
 
 
 class Types:
-    """Result types of a call by torch's meta kernels, None where torch has none. That of grid_sampler_2d is a decomposition that
-    takes 20 ms a call: there, the kernel of the CPU."""
+    """Result types of a call by torch: by its kernels of the CPU, which take microseconds, and by its meta kernels, which take
+    milliseconds, where those have not the element type or refuse the values, which are zeros. None where torch has none."""
 
     def __init__(self):
         import torch
@@ -97,24 +97,26 @@ class Types:
         names = [a.split()[-1].split("=")[0] for a in re.split(r", (?![^\[(]*[\])])", schema[schema.index("(") + 1: schema.index(") ->")])]
         star = names.index("*") if "*" in names else len(names)
         names = [x for x in names if x != "*"]
-        self.device = "cpu" if name == "aten::grid_sampler_2d" else "meta"
-        values = [self.argument(a, dtype, n) for a in args]
-        kw = {k: v for k, v in zip(names[star:], values[star:]) if k not in ("memory_format", "grad_input")}
         space, base = name.split("::")
+        left_out = ("memory_format", "grad_input")
         if space == "dim_order_ops":
-            space, kw = "aten", {k: v for k, v in kw.items() if k == "dtype"}
+            space, left_out = "aten", {x for x in names if x != "dtype"}
             base = {"_to_dim_order_copy": "_to_copy", "_clone_dim_order": "clone"}[base]
         if base == "et_view.default":
             space, base = "aten", "view_copy"
         base = base.replace("replication_pad", "reflection_pad")  # the same sizes, for bool too
         packet, _, overload = base.partition(".")
         op = getattr(getattr(getattr(self.torch.ops, space), packet), overload or "default")
-        try:
-            results = op(*values[:star], **kw)
-        except (NotImplementedError, RuntimeError, IndexError, TypeError):
-            return None
-        results = [results] if isinstance(results, self.torch.Tensor) else list(results)
-        return [(self.names[r.dtype], list(r.shape)) for r in results]
+        for self.device in ("cpu", "meta"):
+            values = [self.argument(a, dtype, n) for a in args]
+            kw = {k: v for k, v in zip(names[star:], values[star:]) if k not in left_out}
+            try:
+                results = op(*values[:star], **kw)
+            except (NotImplementedError, RuntimeError, IndexError, TypeError):
+                continue
+            results = [results] if isinstance(results, self.torch.Tensor) else list(results)
+            return [(self.names[r.dtype], list(r.shape)) for r in results]
+        return None
 
 
 def dim_text(d):
