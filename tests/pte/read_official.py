@@ -75,21 +75,20 @@ class Branches(nn.Module):
 
 
 def cases():
-    """(name, module, inputs, dynamic shapes, inputs to run with)."""
+    """(name, module, inputs, dynamic shapes, sets of inputs to run with)."""
     torch.manual_seed(0)
     image = torch.randn(2, 3, 16, 16)
     mlp = nn.Sequential(nn.Flatten(), nn.Linear(768, 32), nn.GELU(), nn.Linear(32, 5), nn.Softmax(-1))
-    yield "mlp", mlp, (image,), None, None
-    yield "mlp_batch", mlp, (image,), ({0: torch.export.Dim("batch", max=8)},), (torch.randn(5, 3, 16, 16),)
+    yield "mlp", mlp, (image,), ({0: torch.export.Dim("batch", max=8)},), [(image,), (torch.randn(5, 3, 16, 16),)]
     layers = (nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, groups=4), nn.Hardswish(),
               nn.AvgPool2d(2), nn.Flatten(), nn.Linear(72, 4))
     # In a module of its own: the official flow loses weights whose name begins with a digit.
-    yield "cnn", nn.Sequential(OrderedDict(body=nn.Sequential(*layers))), (image,), None, None
-    yield "attention", Attention(), (torch.randn(2, 7, 16),), None, None
-    yield "images", Images(), (torch.randn(1, 4, 6, 5), torch.randn(12, 1, 1)), None, None
-    yield "branches", Branches(), (torch.ones(2, 4),), None, None
-    yield "branches_else", Branches(), (torch.ones(2, 4),), None, (-torch.ones(2, 4),)
-    yield "pieces", Pieces(), (torch.randn(2, 6), torch.tensor([5, 0, 3])), None, None
+    yield "cnn", nn.Sequential(OrderedDict(body=nn.Sequential(*layers))), (image,), None, [(image,)]
+    for name, module, *inputs in (("attention", Attention(), torch.randn(2, 7, 16)),
+                                  ("images", Images(), torch.randn(1, 4, 6, 5), torch.randn(12, 1, 1)),
+                                  ("pieces", Pieces(), torch.randn(2, 6), torch.tensor([5, 0, 3]))):
+        yield name, module, tuple(inputs), None, [tuple(inputs)]
+    yield "branches", Branches(), (torch.ones(2, 4),), None, [(torch.ones(2, 4),), (-torch.ones(2, 4),)]
 
 
 def run(etc, folder, pte, inputs):
@@ -131,10 +130,24 @@ def check_bundle(etc, folder, program, inputs, expected):
     return ""
 
 
-def check(etc, folder, delegated, name, module, inputs, dynamic, run_with):
+def compare(etc, folder, pte, module, inputs):
+    """What PyTorch gives, and what is wrong with what `etc run` gives."""
+    with torch.no_grad():
+        expected = module(*inputs)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    got, message = run(etc, folder, pte, inputs)
+    if got is None:
+        return expected, "etc run: " + message
+    for i, (g, e) in enumerate(zip(got, expected, strict=True)):
+        if g.dtype != e.numpy().dtype or g.shape != e.numpy().shape or not np.allclose(g, e.numpy(), rtol=1e-4, atol=1e-5):
+            return expected, f"output {i} differs"
+    return expected, ""
+
+
+def check(etc, folder, delegated, name, module, example, dynamic, sets):
     module = module.eval()
     pte = os.path.join(folder, name + ".pte")
-    exported = torch.export.export(module, inputs, dynamic_shapes=dynamic)
+    exported = torch.export.export(module, example, dynamic_shapes=dynamic)
     edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]) if delegated else to_edge(exported)
     manager = edge.to_executorch()
     program = manager.buffer
@@ -145,16 +158,10 @@ def check(etc, folder, delegated, name, module, inputs, dynamic, run_with):
     verified = subprocess.run([etc, "verify", pte], capture_output=True, text=True)
     if verified.returncode:
         return "etc verify: " + verified.stderr
-    inputs = run_with or inputs
-    with torch.no_grad():
-        expected = module(*inputs)
-    expected = expected if isinstance(expected, tuple) else (expected,)
-    got, message = run(etc, folder, pte, inputs)
-    if got is None:
-        return "etc run: " + message
-    for i, (g, e) in enumerate(zip(got, expected, strict=True)):
-        if g.dtype != e.numpy().dtype or g.shape != e.numpy().shape or not np.allclose(g, e.numpy(), rtol=1e-4, atol=1e-5):
-            return f"output {i} differs"
+    for inputs in sets:
+        expected, wrong = compare(etc, folder, pte, module, inputs)
+        if wrong:
+            return wrong
     return check_bundle(etc, folder, manager, inputs, expected)
 
 
