@@ -75,23 +75,25 @@ static Status write_beside(void *user, AtomicFile *file) {
   return session_write_depfile(w->s, w->output);
 }
 
-/* Methods as they are to be written. */
-static Status check_methods(Session *s, Graph **graphs) {
+static Status check_method(Session *s, Method *m) {
+  Graph *g = m->graph;
+  g->banks = m->options->pass.banks;
+  g->bank_count = m->options->pass.bank_count;
+  g->arena_alignment = m->options->pass.plan_alignment;
+  session_enter(s, m);
+  TRY(graph_verify_kernels(g));
+  if (g->arena_size_count == 0)
+    return diag_report(&s->sink, DIAG_PLAN_INVALID, diag_file(m->source->path),
+                       "method '" SV_FMT "' has no memory plan", SV_ARG(method_name(m)));
+  /* The text of a program that was read is past all stages, and says none. */
+  return delegate_check(g, g->stage.size != 0, DIAG_INTERNAL);
+}
+
+Status session_check_methods(Session *s) {
   Status status = STATUS_OK;
+  manager_enter(&s->manager, STAGE_EMIT);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    graphs[i] = s->program.methods[i].graph;
-    graphs[i]->banks = s->program.methods[i].options->pass.banks;
-    graphs[i]->bank_count = s->program.methods[i].options->pass.bank_count;
-    graphs[i]->arena_alignment = s->program.methods[i].options->pass.plan_alignment;
-    session_enter(s, &s->program.methods[i]);
-    Status one = graph_verify_kernels(graphs[i]);
-    if (one == STATUS_OK && graphs[i]->arena_size_count == 0)
-      one = diag_report(&s->sink, DIAG_PLAN_INVALID, diag_file(s->program.methods[i].source->path),
-                        "method '" SV_FMT "' has no memory plan",
-                        SV_ARG(intern_get(&s->ctx.names, graphs[i]->name)));
-    /* The text of a program that was read is past all stages, and says none. */
-    if (one == STATUS_OK)
-      one = delegate_check(graphs[i], graphs[i]->stage.size != 0, DIAG_INTERNAL);
+    Status one = check_method(s, &s->program.methods[i]);
     status = status == STATUS_OK ? one : status;
   }
   return status;
@@ -157,8 +159,9 @@ static Status write_by_cache(Session *s, Graph *const *graphs, const char *outpu
 Status session_emit(Session *s, const char *output) {
   Graph **graphs = ARENA_ARRAY(&s->arena, Graph *, s->program.method_count);
   TRY(session_check_overwrites(s, output));
-  manager_enter(&s->manager, STAGE_EMIT);
-  TRY(check_methods(s, graphs));
+  TRY(session_check_methods(s));
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    graphs[i] = s->program.methods[i].graph;
   TRY(check_inputs_unchanged(s));
   TRY(session_report_open(s));
   const char *kept = session_cache_path(s);

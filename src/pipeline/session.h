@@ -162,7 +162,10 @@ void session_enter(Session *s, const Method *m);
 /* Runs the stages after import up to and with last, each on all methods; a graph that is past a
  * stage already skips it. */
 Status session_run(Session *s, StageId last);
-/* Checks every method against the runtime's kernels and writes the program. */
+/* Checks every method, after STAGE_TO_EXECUTORCH, against the runtime's kernels: what session_emit
+ * begins with. */
+Status session_check_methods(Session *s);
+/* Checks every method and writes the program. */
 Status session_emit(Session *s, const char *output);
 /* Writes the program that the cache has, after a hit. */
 Status session_emit_kept(Session *s, const char *output);

@@ -104,6 +104,8 @@ static void try_lowering(Inspection *i) {
     status = session_status(session_import(trial, false));
   if (status == ETC_OK)
     status = session_status(session_run(trial, STAGE_TO_EXECUTORCH));
+  if (status == ETC_OK)
+    status = session_status(session_check_methods(trial));
   i->lowers = status == ETC_OK;
   i->unbounded = trial->sink.errors && trial->sink.first_error == DIAG_SIZE_UNBOUND;
   etc_session_free(trial);

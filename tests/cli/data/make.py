@@ -164,6 +164,7 @@ def main():
     save("add.onnx", [node("Add", ["x", "y"], ["out/sum"], name="the_add")], [value("x", [2, 3]), value("y", [2, 3])],
          [value("out/sum", [2, 3])])
     save("relu.onnx", [node("Relu", ["x"], ["y"], name="the_relu")], [value("x", ["batch", 4])], [value("y", ["batch", 4])])
+    save("u64.onnx", [node("Relu", ["x"], ["y"], name="the_relu")], [value("x", [2], TensorProto.UINT64)], [value("y", [2], TensorProto.UINT64)])
     save("two_outputs.onnx", [node("Relu", ["x"], ["a/b"]), node("Neg", ["x"], ["a:b"])], [value("x", [2])],
          [value("a/b", [2]), value("a:b", [2])])
     save("strings.onnx", [node("StringNormalizer", ["x"], ["y"], name="strings")],
