@@ -261,6 +261,9 @@ static Status run_samples(PassContext *p, Graph *g, Watches *w, const ValueId *v
   TRY(dataset_open(&set, g, p->options->quantize->data, (DataShard){0, 1}, p->sink));
   Stats *own = ARENA_ARRAY(p->scratch, Stats, (size_t)count + 1);
   Status status = observe(g, values, count, set, own, NULL, p->sink);
+  if (status == STATUS_OK &&
+      !p->options->quantize->kept) /* else it was said in the first of several runs */
+    dataset_warn_constant(set);
   for (uint32_t i = 0; i < count; i++) {
     if (status == STATUS_OK)
       stats_merge_values(&w->stats[ranges[i]], &own[i]);
@@ -283,20 +286,6 @@ static Status read_ranges(PassContext *p, Graph *g, Watches *w, const ValueId *v
   return status;
 }
 
-/* Of inputs alone: in between, limits may well leave nothing but zeros. */
-static void warn_constant_inputs(PassContext *p, const Graph *g, const Watches *w) {
-  for (uint32_t i = 0; i < w->count; i++) {
-    const Stats *s = &w->stats[w->list[i].range];
-    ValueId v = w->list[i].value;
-    if (value_def(g, v) || value_is_const(g, v) || s->count <= 1 || s->low != s->high)
-      continue;
-    Diag *d = diag_begin(p->sink, DIAG_DATA_CONSTANT, DIAG_NOWHERE);
-    diag_message(d, "all elements of input '" SV_FMT "' are %g in all samples",
-                 SV_ARG(value_name(g, v)), (double)s->low);
-    (void)diag_end(d);
-  }
-}
-
 Status pass_observe(PassContext *p, Graph *g) {
   const QuantOptions *q = p->options->quantize;
   if (!q || (!q->data && !q->ranges && !q->made_up))
@@ -316,8 +305,6 @@ Status pass_observe(PassContext *p, Graph *g) {
   Status status = q->ranges ? read_ranges(p, g, &w, values, count, ranges)
                             : run_samples(p, g, &w, values, count, ranges);
   if (status == STATUS_OK) {
-    if (!q->kept) /* else it was said in the first of several runs */
-      warn_constant_inputs(p, g, &w);
     share_joined_ranges(g, &w, p->scratch);
     status = choose_ranges(p, g, &w);
   }

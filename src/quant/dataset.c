@@ -24,6 +24,12 @@ typedef struct Reader {
   bool repeated;          /* a scalar, the same for all samples: its value is in sample.data */
 } Reader;
 
+/* What was read of an input of floats with several elements. */
+typedef struct Seen {
+  bool any, varies;
+  double first;
+} Seen;
+
 /* A file, or one file an input. */
 typedef struct Item {
   const char *const *paths;
@@ -41,6 +47,7 @@ struct DataSet {
   Item *items;
   uint32_t item_count, item_capacity, open_item;
   Reader *readers;
+  Seen *seen; /* by input */
   uint64_t total, next;
   XXH3_state_t *hash; /* while all is scanned */
   uint64_t digest;
@@ -361,6 +368,7 @@ Status dataset_open(DataSet **out, const Graph *g, const char *path, DataShard s
   *s = (DataSet){.g = g, .sink = sink, .shard = shard, .next = shard.index, .open_item = NO_ITEM};
   s->path = arena_strdup(&s->arena, sv_from(path));
   s->readers = ARENA_ARRAY(&s->arena, Reader, g->input_count + 1);
+  s->seen = ARENA_ARRAY(&s->arena, Seen, g->input_count + 1);
   for (uint32_t i = 0; i < g->input_count; i++)
     s->readers[i].archive.file.fd = -1;
   XXH3_state_t hash;
@@ -429,6 +437,28 @@ static Status check_values(const DataSet *s, uint32_t i, uint64_t number, const 
   return diag_end(d);
 }
 
+static void look_at(Seen *seen, const Tensor *t) {
+  int64_t count = tensor_numel(t);
+  if (!dtype_is_float(t->dtype) || count < 2)
+    return;
+  if (!seen->any)
+    seen->first = tensor_load(t, 0);
+  seen->any = true;
+  for (int64_t i = 0; i < count && !seen->varies; i++)
+    seen->varies = tensor_load(t, i) != seen->first;
+}
+
+void dataset_warn_constant(const DataSet *set) {
+  for (uint32_t i = 0; i < set->g->input_count; i++)
+    if (set->seen[i].varies)
+      return;
+  for (uint32_t i = 0; i < set->g->input_count; i++)
+    if (set->seen[i].any)
+      (void)diag_report(set->sink, DIAG_DATA_CONSTANT, diag_file(set->path),
+                        "all elements of input '" SV_FMT "' are %g in all samples",
+                        SV_ARG(input_name(set, i)), set->seen[i].first);
+}
+
 static void widen(const Tensor *from, DType dtype, Arena *arena, Tensor *to) {
   *to = *from;
   to->dtype = dtype;
@@ -454,6 +484,7 @@ static Status read_sample(DataSet *s, uint32_t i, uint64_t number, Arena *arena,
     if (r->head.big_endian)
       npy_swap_bytes(&t);
     TRY(check_values(s, i, number, &t));
+    look_at(&s->seen[i], &t);
   }
   if (t.dtype != want)
     widen(&t, want, arena, out);

@@ -58,6 +58,9 @@ uint64_t dataset_count(const DataSet *set);
  * that do not match, NaN and infinities; after one, or when memory ran out, no sample is left. Not
  * for several threads at a time. */
 Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more);
+/* Warns (W0844) where the samples that dataset_next gave say nothing: no input of floats varies in
+ * them. Of one alone, a mask for instance, that is as it should be. */
+void dataset_warn_constant(const DataSet *set);
 /* Reports which sample it was, the k-th of those that dataset_next gave, on which the model cannot
  * run, behind the messages that say why. */
 void dataset_refused(const DataSet *set, uint64_t k);

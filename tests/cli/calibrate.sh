@@ -47,3 +47,5 @@ t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz --shard 1 -o x
 t calibrate --data $calib/relu.npz -o x
 t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o missing/x
 ls x missing 2>&1 || true
+# Samples that say nothing.
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/zeros.npz -o x

@@ -89,6 +89,8 @@ static Status collect(Session *s, Method *m, DataSet *set, const char *output, D
   for (uint32_t i = 0; i < count; i++)
     file.entries[i] = (StatsEntry){.name = names[i], .stats = stats[i]};
   if (status == STATUS_OK)
+    dataset_warn_constant(set);
+  if (status == STATUS_OK)
     status = file_check_unchanged(&source->onnx.file, &s->sink);
   if (status == STATUS_OK)
     status = stats_write(&file, &s->sink, output);
