@@ -59,19 +59,24 @@ def architecture(name):
 
 
 def twins(specs):
-    """The same model at another opset, for each architecture that the lists hold at one opset only."""
-    opsets = collections.defaultdict(set)
-    whole = {name: made for name, made in specs.items() if not name.endswith("_sizes")}  # those are further forms
-    for name, (spec, _) in whole.items():
-        opsets[architecture(name)].add(spec.opset)
+    """Another opset for each architecture that the lists hold at one opset only: of its form in several sizes, where there is one, else
+    the same model again."""
+    opsets, sizes = collections.defaultdict(set), {}
+    for name, (spec, _) in specs.items():
+        if name.endswith("_sizes"):
+            sizes[architecture(name.removesuffix("_sizes"))] = name
+        else:
+            opsets[architecture(name)].add(spec.opset)
     done = set()
-    for name, (spec, source) in whole.items():
+    for name, (spec, source) in specs.items():
         kind = architecture(name)
-        if len(opsets[kind]) > 1 or kind in done or spec.half:
+        if name.endswith("_sizes") or len(opsets[kind]) > 1 or kind in done or spec.half:
             continue
         done.add(kind)
+        if kind in sizes:
+            spec, source = specs[sizes[kind]]
         other = spec.second or (21 if spec.dynamo else 13 if spec.opset > 13 else 17)
-        yield dataclasses.replace(spec, name=f"{name}_op{other}", opset=other), source
+        yield dataclasses.replace(spec, name=sizes.get(kind) or f"{name}_op{other}", opset=other), source
 
 
 def cache_key(path):
