@@ -5,6 +5,7 @@
  * each other. */
 #include "interp/symbols.h"
 
+#include "interp/npy.h"
 #include "ir/solve.h"
 #include "ir/text.h"
 
@@ -277,8 +278,11 @@ static Status check_type(const Symbols *s, const char *label, const Type *type,
     return wrong_shape(s, label, type, input);
   if (type->dtype == input->dtype)
     return STATUS_OK;
-  return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, context_place(s->g->ctx), "%s takes %s, not %s",
-                     label, dtype_name((DType)type->dtype), dtype_name(input->dtype));
+  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_TYPE, context_place(s->g->ctx));
+  diag_message(d, "%s takes %s, not %s", label, dtype_name((DType)type->dtype),
+               dtype_name(input->dtype));
+  npy_hint_conversion(d, (DType)type->dtype);
+  return diag_end(d);
 }
 
 static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {

@@ -127,15 +127,24 @@ int64_t attr_int(Import *im, const char *name, int64_t otherwise) {
   return attr_exact_int(im, name, &value) && usable(im, name, value) ? value : otherwise;
 }
 
-int64_t attr_int_required(Import *im, const char *name) {
+static void require(Import *im, const char *name) {
   if (import_ok(im) && !attr_has(im, name))
     import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
+}
+
+int64_t attr_int_required(Import *im, const char *name) {
+  require(im, name);
   return attr_int(im, name, 0);
 }
 
 double attr_float(Import *im, const char *name, double otherwise) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(FLOAT));
   return a ? (double)a->f : otherwise;
+}
+
+double attr_float_required(Import *im, const char *name) {
+  require(im, name);
+  return attr_float(im, name, 0);
 }
 
 /* Empty bytes have no data in protobuf-c. */

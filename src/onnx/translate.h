@@ -138,6 +138,7 @@ bool attr_has(Import *im, const char *name);
 int64_t attr_int(Import *im, const char *name, int64_t otherwise);
 int64_t attr_int_required(Import *im, const char *name);
 double attr_float(Import *im, const char *name, double otherwise);
+double attr_float_required(Import *im, const char *name);
 StrView attr_str(Import *im, const char *name, const char *otherwise);
 /* The position of a text attribute among names, "a|b|c"; any other text is refused. */
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names);

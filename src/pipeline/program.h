@@ -38,6 +38,7 @@ typedef struct Method {
   double sqnr;            /* dB, the least of the outputs on the samples; NaN: not measured */
   const char *worst;      /* the nodes that cost most of it */
   bool quantized_before;  /* the model has operators that quantize or dequantize */
+  DType weights;          /* with --quantize: the type of its matrices, f32 if there is one of it */
   bool quantized_nothing; /* --quantize was given, and changed no node */
   bool quantized_blocks;  /* it gave weights 4 bits */
 } Method;

@@ -144,6 +144,20 @@ static Status run_passes(Session *s, StageId stage) {
   return run_methods(s, stage, no_preparation);
 }
 
+/* f32 where no constant has two dims and another type of floats. */
+static DType weight_type(const Graph *g) {
+  DType type = DTYPE_F32;
+  for (ValueId v = 1; v < g->value_count; v++) {
+    if (!value_is_const(g, v) || !value_cget(g, v)->use_count || value_rank(g, v) < 2 ||
+        !dtype_is_float(value_dtype(g, v)))
+      continue;
+    type = value_dtype(g, v);
+    if (type == DTYPE_F32)
+      break;
+  }
+  return type;
+}
+
 /* Before passes expand the operators. */
 static Status prepare_source(Session *s, Method *m) {
   (void)s;
@@ -151,6 +165,7 @@ static Status prepare_source(Session *s, Method *m) {
     return STATUS_OK;
   for (FOR_NODES(m->graph, n))
     m->quantized_before |= is_quantize(m->graph, n) || is_dequantize(m->graph, n);
+  m->weights = weight_type(m->graph);
   return STATUS_OK;
 }
 
@@ -204,6 +219,9 @@ static void warn_nothing(Session *s, DiagPlace place, const Method *m) {
                                    : "there is nothing to quantize");
   if (m->quantized_before)
     diag_hint(d, "leave --quantize out, or give the model in floats");
+  else if (m->weights != DTYPE_F32)
+    diag_hint(d, "weights of %s are not quantized: convert the model to float32",
+              dtype_name(m->weights));
   else if (m->options->quantize.scheme != QUANT_INT8)
     diag_hint(d, "convolutions are quantized by --quantize int8 with --calibrate PATH; else leave "
                  "--quantize out");

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <xxhash.h>
 
+#include "interp/npy.h"
 #include "ir/text.h"
 #include "quant/archive.h"
 #include "quant/dataset_files.h"
@@ -144,6 +145,8 @@ static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCo
   else
     diag_message(d, "the samples are %s, input '" SV_FMT "' takes %s", strbuf_cstr(&have),
                  SV_ARG(input_name(s, i)), strbuf_cstr(&want));
+  if (code == DIAG_DATA_TYPE)
+    npy_hint_conversion(d, (DType)input_type(s, i)->dtype);
   Status status = diag_end(d);
   strbuf_release(&have);
   strbuf_release(&want);

@@ -29,6 +29,11 @@ cmp a.pte b.pte && echo the same
 # Nothing to quantize: no product with constant weights, or not in float32; the samples are not read.
 sed 's/f32/f64/g' net.etir >f64.etir
 t lower f64.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --backend xnnpack
+sed 's/f32/bf16/g' net.etir >bf16.etir
+t lower bf16.etir -o a.pte --quantize int8-weight-only
+t lower bf16.etir -o a.pte --bundle $calib/relu.npz
+sed 's/\[1, /[2, /' bf16.etir >rows.etir
+t run rows.etir -i x=$data/x24.npy
 t lower $data/add.onnx -o a.pte --quantize int8-weight-only
 t lower $data/add.onnx -o a.pte --quantize int4-weight-only
 printf 'float: ["@*"]\n' >config.yaml

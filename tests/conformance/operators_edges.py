@@ -137,3 +137,27 @@ def size_of_data_cases():
     """A loop without a step has rows of the shape that a step would give; sizes that are computed of limited numbers have a bound."""
     yield TextCase("Loop_without_steps", NO_STEPS, [{"x": np.array([1, -2], np.float32)}])
     yield TextCase("Size_of_limited_data", SIZE_OF_DATA, [{"x": np.array([x], np.float32)} for x in (2.2, -4, 0.3, 50)])
+
+
+def experimental_cases():
+    """Operators of opset 1 that are in no document of ONNX any more, and old versions of others; of images of known and dynamic size."""
+    own = np.random.default_rng(20261130)
+    points, image = own.standard_normal((3, 8)).astype(np.float32) * 4, own.standard_normal((2, 3, 5, 6)).astype(np.float32)
+    points[0, :4] = 100, -100, 0, 1
+    ab, border = {"alpha": 0.5, "beta": 2.0}, {"border": [1, 0, 2, 1]}
+    for op, opset, x, attributes in (
+            ("Affine", 1, points, ab), ("Affine", 9, points, {}), ("Scale", 1, points, {"scale": 0.5}), ("Scale", 8, points, {}),
+            ("ScaledTanh", 1, points, ab), ("ParametricSoftplus", 1, points, ab), ("ParametricSoftplus", 9, points, {"alpha": -1.5, "beta": -0.3}),
+            ("ThresholdedRelu", 1, points, {}), ("ThresholdedRelu", 9, points, {"alpha": -0.5}),
+            ("ImageScaler", 1, image, {"bias": [1.0, 2.0, -3.0], "scale": 0.5}), ("ImageScaler", 9, image, {"bias": [0.0, 2.0, -3.0]}),
+            ("Crop", 1, image, border), ("Crop", 9, image, {**border, "scale": [2, 3]}), ("Crop", 7, image, {"border": [0] * 4}),
+            ("MeanVarianceNormalization", 1, image, {}), ("MeanVarianceNormalization", 8, image, {"across_channels": 1}),
+            ("MeanVarianceNormalization", 1, image, {"normalize_variance": 0}), ("MeanVarianceNormalization", 1, image[:, :, 0], {}),
+            ("MeanVarianceNormalization", 1, points, {"across_channels": 1, "normalize_variance": 0}),
+            ("MeanVarianceNormalization", 9, image[:, :, 0], {}), ("MeanVarianceNormalization", 13, image[..., None], {})):
+        name = f"{op}_of_opset_{opset}_{'_'.join(sorted(attributes))}_{x.ndim}d"
+        yield Case(name, op, ["x"], {"x": x}, opset=opset, **attributes)
+        names = ["n", 3, "h", "w"][:x.ndim] if x.ndim > 2 else ["n", 8]
+        ranges = {"n": "1..3", "h": "3..7", "w": "6..9"}
+        yield Case(f"{name}_dynamic", op, ["x"], [{"x": x}, {"x": x[:1]}], opset=opset, shapes={"x": [*names, 1][:x.ndim]},
+                   dims={k: v for k, v in ranges.items() if k in names}, **attributes)

@@ -184,18 +184,33 @@ void translate_lp_normalization(Import *im) {
   out(im, 0, ex_cast(im, ex_div(im, x, divisor), ex_dtype(im, given)));
 }
 
-/* (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9), as the document's function body has it. */
-void translate_mean_variance_normalization(Import *im) {
-  static const int64_t usual[] = {0, 2, 3};
-  ValueId given = in_required(im, 0), x = ex_widen(im, given);
+/* The dims that are normalized together: attribute axes, before opset 9 all of four but the channels
+ * unless across_channels. Without axes those that the tensor has, as in ONNX Runtime. */
+static Ints normalized_axes(Import *im, uint32_t rank) {
+  static const int64_t usual[] = {0, 2, 3}, all[] = {0, 1, 2, 3};
   Ints axes;
-  if (!attr_ints(im, "axes", &axes))
-    axes.at = usual, axes.count = 3;
-  ValueId centred = ex_sub(im, x, ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, true)),
-          squares = ex_mul(im, centred, centred),
-          var = ex_reduce(im, OP_MEAN_DIM, squares, axes.at, axes.count, true),
-          deviation = ex_plus(im, ex_unary(im, OP_SQRT, var), 1e-9);
-  out(im, 0, ex_cast(im, ex_div(im, centred, deviation), ex_dtype(im, given)));
+  if (im->opset >= 9 && attr_ints(im, "axes", &axes))
+    return axes;
+  axes = (Ints){usual, COUNT_OF(usual)};
+  if (im->opset < 9 && attr_flag(im, "across_channels", false))
+    axes = (Ints){all, COUNT_OF(all)};
+  while (axes.count && axes.at[axes.count - 1] >= rank)
+    axes.count--;
+  return axes;
+}
+
+/* (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9), as the document's function body has it; before
+ * opset 9 also the dividend alone. */
+void translate_mean_variance_normalization(Import *im) {
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
+  Ints axes = normalized_axes(im, ex_rank(im, x));
+  ValueId y = ex_sub(im, x, ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, true));
+  if (im->opset >= 9 || attr_flag(im, "normalize_variance", true)) {
+    ValueId squares = ex_mul(im, y, y),
+            var = ex_reduce(im, OP_MEAN_DIM, squares, axes.at, axes.count, true);
+    y = ex_div(im, y, ex_plus(im, ex_unary(im, OP_SQRT, var), 1e-9));
+  }
+  out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }
 
 /* x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta: the sum is
