@@ -171,8 +171,9 @@ static Status no_tensor_type(const ParsedHeader *h, DiagSink *sink, const char *
 
 void npy_hint_conversion(Diag *d, DType wanted) {
   if (wanted == DTYPE_BF16)
-    diag_hint(d, "numpy has no bfloat16: give the bit patterns as uint16, or convert the array with "
-                 "numpy.ndarray.astype(ml_dtypes.bfloat16)");
+    diag_hint(d,
+              "numpy has no bfloat16: give the bit patterns as uint16, or convert the array with "
+              "numpy.ndarray.astype(ml_dtypes.bfloat16)");
 }
 
 uint64_t npy_data_at(const uint8_t *preamble) {

@@ -184,8 +184,8 @@ void translate_lp_normalization(Import *im) {
   out(im, 0, ex_cast(im, ex_div(im, x, divisor), ex_dtype(im, given)));
 }
 
-/* The dims that are normalized together: attribute axes, before opset 9 all of four but the channels
- * unless across_channels. Without axes those that the tensor has, as in ONNX Runtime. */
+/* The dims that are normalized together: attribute axes, before opset 9 all of four but the
+ * channels unless across_channels. Without axes those that the tensor has, as in ONNX Runtime. */
 static Ints normalized_axes(Import *im, uint32_t rank) {
   static const int64_t usual[] = {0, 2, 3}, all[] = {0, 1, 2, 3};
   Ints axes;
