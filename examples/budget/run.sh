@@ -17,9 +17,9 @@ says "classifier.1.weight" refused.err
 refused 1 "outside           0           " "$ETC" lower "$model" --dim batch=1 --budget floats.yaml -o bad.pte
 says "/features/features.0/Conv" refused.err
 
-# A program that is there is held against the same limits, but for those that only lowering measures.
-etc size new.pte --budget "$here/budget.yaml" | tee held.txt
-says "only 'etc lower' knows it" held.txt
+# A program that is there is checked against the same limits, but for those that only lowering measures.
+etc size new.pte --budget "$here/budget.yaml" | tee checked.txt
+says "only 'etc lower' knows it" checked.txt
 
 # Each method has limits of its own, beside those of the program. Weights that methods share are there once, and count for each.
 cat >two.yaml <<END

@@ -245,7 +245,7 @@ static uint64_t place_naive(const PlanProblem *q, Arena *scratch, uint64_t *offs
   return planner_naive(q->spans, q->count, offsets);
 }
 
-const Planner planners[] = {
+const Planner builtin_planners[] = {
     {.name = "best",
      .summary =
          "Nodes in an order that needs less, greedy's plan, an exact search for a better one",
@@ -370,7 +370,7 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
   static const PassOptions none;
   const PassOptions *o = p->options ? p->options : &none;
   MemoryPlan m = {.g = g,
-                  .planner = o->planner ? o->planner : &planners[0],
+                  .planner = o->planner ? o->planner : &builtin_planners[0],
                   .options = o,
                   .alignment = o->plan_alignment ? o->plan_alignment : PLAN_ALIGNMENT,
                   .spare = has_delegate(g) ? PLAN_DELEGATE_SPARE : 0,

@@ -26,7 +26,8 @@ typedef struct Planner {
   const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */
 } Planner;
 
-extern const Planner planners[]; /* the built-in ones, the default first; ends without a name */
+extern const Planner
+    builtin_planners[]; /* the built-in ones, the default first; ends without a name */
 
 /* All planners take sizes as multiples of the alignment that add up to less than 2^63, write one
  * offset a span and return the bytes of the arena. Spans of size 0 get offset 0. The result depends

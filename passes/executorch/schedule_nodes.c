@@ -275,7 +275,7 @@ static Scheduler make_scheduler(PassContext *p, Graph *g, const PassOptions *o) 
 Status pass_schedule_nodes(PassContext *p, Graph *g) {
   static const PassOptions none;
   const PassOptions *o = p->options ? p->options : &none;
-  const Planner *planner = o->planner ? o->planner : &planners[0];
+  const Planner *planner = o->planner ? o->planner : &builtin_planners[0];
   if (!planner->schedule || g->live_nodes > SCHEDULE_MAX_NODES)
     return STATUS_OK;
   Scheduler s = make_scheduler(p, g, o);

@@ -42,6 +42,7 @@ typedef struct Context {
   DiagSink *sink;
   Arena arena;                           /* session-long */
   StrView model_path;                    /* for diagnostics */
+  StrView only_method;                   /* of programs that are read, if they have it; or "" */
   bool linked_data;                      /* links may lead to external data */
   bool traced;                           /* new graphs have a trace (trace.h) */
   const struct DelegateReaders *readers; /* of delegates (ops/delegate.h); or NULL */

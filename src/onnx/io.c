@@ -164,8 +164,9 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
 }
 
 /* What is wrong with a graph input, and what helps: no Cast can stand before one. */
-static Status input_fails(Import *im, StrView name, const char *what, const char *hint) {
-  Diag *d = diag_begin(im->ctx->sink, DIAG_INPUT_TYPE, context_place(im->ctx));
+static Status input_fails(Import *im, StrView name, DiagCode code, const char *what,
+                          const char *hint) {
+  Diag *d = diag_begin(im->ctx->sink, code, context_place(im->ctx));
   diag_message(d, "input '" SV_FMT "' %s", SV_ARG(name), what);
   diag_hint(d, "%s", hint);
   return diag_end(d);
@@ -175,24 +176,26 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
   StrView name = onnx_text(info->name);
   const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
   if (!t)
-    return input_fails(im, name, "is not a tensor (sequence, map or sparse tensor)",
+    return input_fails(im, name, DIAG_INPUT_TYPE,
+                       "is not a tensor (sequence, map or sparse tensor)",
                        "change the model so that it takes tensors, one input each");
   DType dtype = dtype_from_onnx(t->elem_type);
   if (dtype == DTYPE_NONE) {
     const char *spelled = onnx_dtype_name(t->elem_type);
     return input_fails(
-        im, name,
+        im, name, DIAG_INPUT_TYPE,
         arena_printf(&im->scratch, "has element type %s, which the runtime does not have",
                      spelled ? spelled : "undefined"),
         "compute what depends on this input outside of the model, and export the rest");
   }
   if (!t->shape)
-    return input_fails(im, name, "declares no shape, not even its rank",
+    return input_fails(im, name, DIAG_INPUT_TYPE, "declares no shape, not even its rank",
                        "declare its shape in the model, with names for the dimensions that vary");
   if (t->shape->n_dim > MAX_RANK)
-    return diag_report(im->ctx->sink, DIAG_INPUT_RANK, context_place(im->ctx),
-                       "input '" SV_FMT "' has rank %zu, the runtime allows %d", SV_ARG(name),
-                       t->shape->n_dim, MAX_RANK);
+    return input_fails(im, name, DIAG_INPUT_RANK,
+                       arena_printf(&im->scratch, "has rank %zu, the runtime allows %d",
+                                    t->shape->n_dim, MAX_RANK),
+                       import_rank_hint);
   SymInt dims[MAX_RANK];
   for (size_t i = 0; i < t->shape->n_dim; i++)
     if (!dim_value(im, t->shape->dim[i], name, i, &dims[i]))
@@ -405,9 +408,9 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
                        "tensor '" SV_FMT "' has element type %s, which is not supported",
                        SV_ARG(onnx_text(t->name)), onnx_dtype_name(view.onnx_dtype));
   if (view.rank > MAX_RANK)
-    return import_fail(im, DIAG_INPUT_RANK,
-                       "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
-                       SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
+    return build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
+                           "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
+                           SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
   TypeId type = graph_tensor_type(im->g, dtype, view.rank, view.dims, ORDER_CONTIGUOUS);
   Constant elements = {
       .data = view.data, .size = view.size, .file = view.file, .file_offset = view.file_offset};

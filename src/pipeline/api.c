@@ -186,7 +186,8 @@ typedef struct Given {
 } Given;
 
 EtcStatus session_null(Session *s, const char *what) {
-  return session_usage(s, "", NULL, "a caller gives NULL for %s", what);
+  return session_usage(s, "", "etc/etc.h says which arguments may be NULL",
+                       "a caller gives NULL for %s", what);
 }
 
 EtcStatus session_check_not_begun(Session *s) {

@@ -218,6 +218,8 @@ static Status read_kept(Session *s) {
   MappedFile file;
   Hashes hashes = {0};
   StrView summary;
+  if (file_is_folder(s->cache.entry))
+    return damaged(s, s->cache.entry, "it is a folder");
   TRY(map_own(s, &file, s->cache.entry));
   if (file.size >= MAX_ENTRY) {
     file_unmap(&file);
@@ -228,6 +230,8 @@ static Status read_kept(Session *s) {
   file_unmap(&file);
   if (!read_entry(s, text, &hashes, &summary) || !session_summary_read(s, summary))
     return damaged(s, s->cache.entry, "its text is not the one that was written");
+  if (file_is_folder(s->cache.program))
+    return damaged(s, s->cache.program, "it is a folder");
   TRY(map_own(s, &s->cache.mapped, s->cache.program));
   if (!has_hash(&s->cache.mapped, hashes.program))
     return damaged(s, s->cache.program, "the program is not the one that was kept");

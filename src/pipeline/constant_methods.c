@@ -312,10 +312,9 @@ Status session_check_constants(Session *s) {
     StrView name = graph_name(s->program.methods[i].graph);
     if (!session_find_constant(s, name))
       continue;
-    Diag *d = diag_begin(&s->sink, DIAG_NAME_TWICE, DIAG_NOWHERE);
-    diag_message(d, "a method and a constant method have the name '" SV_FMT "'", SV_ARG(name));
-    diag_hint(d, "give the constant method another name");
-    return diag_end(d);
+    (void)session_usage(s, "--constant", "give the constant method another name",
+                        "a method and a constant method have the name '" SV_FMT "'", SV_ARG(name));
+    return STATUS_USAGE;
   }
   return STATUS_OK;
 }

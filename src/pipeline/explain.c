@@ -206,9 +206,9 @@ static void say_delegate(const Telling *t, const DelegateFact *d) {
 
 static void say_no_backend(Session *s, const DelegationFact *d) {
   Diag *diag = diag_begin(&s->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
-  diag_message(diag,
-               "no backend is named: all %" PRIu32 " nodes of '" SV_FMT "' run on portable kernels",
-               d->node_count, SV_ARG(graph_name(d->graph)));
+  diag_message(
+      diag, "no backend is named: all nodes of '" SV_FMT "' (%" PRIu32 ") run on portable kernels",
+      SV_ARG(graph_name(d->graph)), d->node_count);
   diag_hint(diag, "name one: --backend xnnpack ('etc backends' lists them)");
   (void)diag_end(diag);
 }
@@ -218,7 +218,7 @@ static void say_no_backend(Session *s, const DelegationFact *d) {
 static void begin_line(JsonWriter *w, StrBuf *out, const Telling *t) {
   json_init(w, out, false);
   json_open_object(w);
-  json_named_string(w, "backend", sv_from(t->b->backend->name));
+  json_named_string(w, "backend", sv_from(t->b ? t->b->backend->name : ""));
   json_named_string(w, "method", graph_name(t->g));
 }
 
@@ -289,6 +289,14 @@ static void print_json(const Telling *t, uint32_t delegates) {
   print(t->s, &json);
 }
 
+/* The same of a graph for which no backend is named. */
+static void print_json_none(Session *s, const DelegationFact *d) {
+  Telling t = {.s = s, .g = d->graph, .tally = {.left = d->node_count}};
+  StrBuf json = {0};
+  numbers_line(&json, &t, 0);
+  print(s, &json);
+}
+
 static void tell_backend(Session *s, const DelegationFact *d, const BackendFact *b) {
   Telling t = {.s = s, .g = d->graph, .b = b};
   tally(&t);
@@ -351,6 +359,8 @@ void session_explain(Session *s) {
     const DelegationFact *d = &f->delegations[s->explained];
     if (d->kernels && !d->backend_count && s->sink.explain)
       say_no_backend(s, d);
+    if (d->kernels && !d->backend_count && s->explain_json)
+      print_json_none(s, d);
     for (uint32_t i = 0; i < d->backend_count; i++)
       tell_backend(s, d, &d->backends[i]);
     if (d->kernels && s->explain_table)

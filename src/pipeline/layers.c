@@ -111,7 +111,7 @@ static Status unused_values(Session *s, const Layer *layer) {
     StrView text = layer->options.values[i].text;
     if (*layer->options.values[i].used)
       continue;
-    Diag *d = diag_begin(&s->sink, DIAG_VALUE_UNKNOWN, DIAG_NOWHERE);
+    Diag *d = diag_begin(&s->sink, DIAG_VALUE_UNKNOWN, session_option_place(s, "--value"));
     diag_message(d, "no input of %s fits --value " SV_FMT, whose(s, layer), SV_ARG(text));
     const char *equals = memchr(text.data, '=', text.size);
     StrView name = {text.data, equals ? (size_t)(equals - text.data) : text.size};
@@ -142,10 +142,11 @@ Status session_check_used(Session *s) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < s->layer_count; i++) {
     const Layer *layer = s->layers[i];
-    if (layer->method && !has_method(s, layer->method))
+    bool known = !layer->method || has_method(s, layer->method);
+    if (!known)
       status = unknown_method(s, layer->method);
-    if (layer->priority == PRIORITY_FILE || s->program.source_count == 1)
-      continue; /* the import has reported what its only model does not have */
+    if (!known || layer->priority == PRIORITY_FILE || s->program.source_count == 1)
+      continue; /* reported, or the import has reported what its only model does not have */
     Status dims = unused_dims(s, layer), values = unused_values(s, layer);
     status = status != STATUS_OK ? status : dims != STATUS_OK ? dims : values;
   }

@@ -298,12 +298,12 @@ Status manager_run_stage(Manager *m, Graph *g, StageId stage, const AddedPasses 
   return graph_verify_changed(g, stage_name(stage));
 }
 
+/* One object a line, as messages are. */
 static void print_times_json(const Manager *m, StrBuf *out) {
-  JsonWriter w;
-  json_init(&w, out, true);
-  json_open_array(&w);
   for (uint32_t i = 0; i < m->facts->run_count; i++) {
     const PassRun *run = &m->facts->runs[i];
+    JsonWriter w;
+    json_init(&w, out, false);
     json_open_object(&w);
     json_named_uint(&w, "number", i + 1);
     json_named_string(&w, "pass", sv_from(run->row->name));
@@ -320,9 +320,8 @@ static void print_times_json(const Manager *m, StrBuf *out) {
     }
     json_close_object(&w);
     json_close_object(&w);
+    strbuf_append_char(out, '\n');
   }
-  json_close_array(&w);
-  strbuf_append_char(out, '\n');
 }
 
 static void print_stats(const PassRun *run, StrBuf *out) {

@@ -75,6 +75,15 @@ static EtcStatus check_stdout(Session *s) {
   return ETC_OK;
 }
 
+EtcStatus session_check_cache(Session *s) {
+  const char *extra = s->cache.extra_output;
+  if (!s->cache.folder || !extra)
+    return ETC_OK;
+  return session_usage(
+      s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", extra),
+      "the cache keeps programs, maps and external weights, and not what --%s adds", extra);
+}
+
 EtcStatus session_check_outputs(Session *s, const char *output) {
   if (!output || !output[0])
     return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
@@ -88,11 +97,7 @@ EtcStatus session_check_outputs(Session *s, const char *output) {
     return session_usage(s, s->budget ? "--budget" : "--size",
                          "name a file, or '-' for standard output",
                          "a device or pipe cannot be looked at before it gets the program");
-  if (s->cache.folder && s->cache.extra_output)
-    return session_usage(
-        s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.extra_output),
-        "the cache keeps programs, maps and external weights, and not what --%s adds",
-        s->cache.extra_output);
+  TRY(session_check_cache(s));
   EtcStatus status = strcmp(output, "-") == 0 ? check_stdout(s) : ETC_OK;
   return status == ETC_OK ? check_names(s, output) : status;
 }

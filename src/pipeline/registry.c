@@ -22,7 +22,7 @@ void registry_init(Registry *r, Arena *arena, DiagSink *sink) {
     APPEND(r, r->passes, r->pass_count, &pass_table[i]);
   for (const Backend *const *b = backends; *b; b++)
     APPEND(r, r->backends, r->backend_count, *b);
-  for (const Planner *p = planners; p->name; p++)
+  for (const Planner *p = builtin_planners; p->name; p++)
     APPEND(r, r->planners, r->planner_count, p);
   r->readers = backend_readers;
 }

@@ -16,6 +16,14 @@ EtcStatus session_status(Status status) {
   }
 }
 
+DiagPlace session_option_place(const Session *s, const char *option) {
+  DiagPlace place = DIAG_NOWHERE;
+  if (s->program.source_count == 1)
+    place.file = source_name(s->program.sources[0]);
+  place.option = sv_from(option);
+  return place;
+}
+
 void session_print_times(const Session *s) {
   const ManagerOptions *o = &s->manager.options;
   if (!s->time_passes || !o->print)

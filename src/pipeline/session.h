@@ -154,6 +154,8 @@ EtcStatus session_share_source(Session *s, const Source *read);
 Status session_open_onnx(Session *s, const Source *source, OnnxModel *out);
 /* Reads all files, and imports ONNX models. Programs (.pte) only where allow_pte is true. */
 Status session_import(Session *s, bool allow_pte);
+/* For what an option says of the models: their file, if there is one only. */
+DiagPlace session_option_place(const Session *s, const char *option);
 /* From here on passes and messages are about that method. */
 void session_enter(Session *s, const Method *m);
 
@@ -176,6 +178,8 @@ void session_keep_delegate(void *user, Graph *part);
 void session_print_times(const Session *s);
 /* Before anything is read: whether two outputs have one name; a usage error. */
 EtcStatus session_check_outputs(Session *s, const char *output);
+/* Whether the cache keeps all that is asked for; a usage error. */
+EtcStatus session_check_cache(Session *s);
 /* Before anything is written: whether an output would take the place of a file that was read, or
  * has the name of a model. */
 Status session_check_overwrites(Session *s, const char *output);

@@ -519,6 +519,9 @@ EtcStatus session_set(Session *s, StrView name, StrView value) {
     return off ? ETC_OK : apply(s, setting, value);
   for (size_t i = 0; i < COUNT_OF(settings); i++)
     names[i] = settings[i].name;
+  if (sv_starts_with(name, SV("--")))
+    return session_usage(s, keep(s, name), "leave out the dashes",
+                         "there is no option '" SV_FMT "'", SV_ARG(name));
   return session_usage(s, keep(s, name),
                        session_did_you_mean(s, text_nearest(name, names, COUNT_OF(names))),
                        "there is no option '" SV_FMT "'", SV_ARG(name));

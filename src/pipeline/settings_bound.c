@@ -80,7 +80,8 @@ static Status check_bound(Session *s, const Names *names, const BoundOption *bou
   bool named = is_named(names, flag);
   if (*bound->used || (named && !imported))
     return STATUS_OK;
-  Diag *d = diag_begin(&s->sink, named ? DIAG_BOUND_UNUSED : DIAG_BOUND_UNKNOWN, DIAG_NOWHERE);
+  Diag *d = diag_begin(&s->sink, named ? DIAG_BOUND_UNUSED : DIAG_BOUND_UNKNOWN,
+                       session_option_place(s, "--bound"));
   diag_message(d,
                named ? "--bound " SV_FMT "=%lld: the sizes of this value have bounds without it"
                      : "--bound " SV_FMT "=%lld: no node has an output of this name",

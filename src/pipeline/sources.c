@@ -133,9 +133,12 @@ EtcStatus session_add_bytes(Session *s, const char *method, const char *name, co
       (MappedFile){.data = data, .size = size, .path = (char *)(uintptr_t)source->path, .fd = -1};
   source->in_memory = source->shared = true;
   source->kind = kind_of_bytes(data, size);
-  if (size == 0)
-    return session_status(
-        diag_report(&s->sink, DIAG_FILE_EMPTY, diag_file(name), "the model has no bytes"));
+  if (size == 0) {
+    Diag *d = diag_begin(&s->sink, DIAG_FILE_EMPTY, diag_file(name));
+    diag_message(d, "the model has no bytes");
+    diag_hint(d, "give the bytes of an .onnx file");
+    return session_status(diag_end(d));
+  }
   append_source(s, source);
   return ETC_OK;
 }
@@ -388,7 +391,9 @@ static Status import_pte(Session *s, Source *source) {
   for (uint32_t i = 0; i < source->pte.method_count; i++) {
     const ConstantMethod *constant = source->pte.constants[i];
     Graph *g = source->pte.methods[i];
-    if (!constant) {
+    if (!constant && !g)
+      continue;
+    if (g) {
       keep_banks(g, &source->pte.program.methods[i]);
       add_method(s, source, g, session_resolve(s, graph_name(g)));
     } else if (session_add_constant(s, constant->name, constant->items, constant->count) != ETC_OK)
@@ -406,6 +411,8 @@ static Status import_source(Session *s, Source *source, bool allow_pte) {
     return import_onnx(s, source);
   if (allow_pte)
     return import_pte(s, source);
+  if (!source->in_memory) /* a name alone says .pte, too */
+    TRY(file_map(&source->mapped, &s->arena, &s->sink, source->path));
   Diag *d = diag_begin(&s->sink, DIAG_PTE_UNSUPPORTED, diag_file(source->path));
   diag_message(d, "'" SV_FMT "' is a program already", SV_ARG(source_name(source)));
   diag_hint(d, "lower the .onnx that it was made from; 'etc inspect' shows what is in it");

@@ -155,8 +155,7 @@ static Status report_twice(Session *s, DiagPlace place, StrView name) {
 
 /* A flag that fits no method. input: an input of that name exists. */
 static Status report_unknown(Session *s, StrView text, Pair pair) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.option = SV("--state");
+  DiagPlace place = session_option_place(s, "--state");
   bool output = pair.in.size != 0;
   StrView name = pair.out;
   if (!output) {

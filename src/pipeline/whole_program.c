@@ -10,7 +10,7 @@ static void show_size(Session *s, const PteProgram *p, const PteSize *size) {
   StrBuf text = {0};
   if (s->size_json) {
     JsonWriter w;
-    json_init(&w, &text, true);
+    json_init(&w, &text, s->sink.format != DIAG_JSON);
     json_open_object(&w);
     pte_size_json(p, size, &w);
     json_close_object(&w);

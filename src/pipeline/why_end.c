@@ -99,7 +99,7 @@ static void index_constants(WhyProgram *p, const Graph *g, Arena *arena) {
 Status why_program_init(WhyProgram *p, const Session *s, uint32_t method, Arena *arena) {
   const Method *m = &s->program.methods[method];
   const PassOptions *o = &m->options->pass;
-  const Planner *planner = o->planner ? o->planner : &planners[0];
+  const Planner *planner = o->planner ? o->planner : &builtin_planners[0];
   p->index = life_index(m->graph, arena);
   index_instructions(p, m->graph, &s->program.maps[method], arena);
   p->delegate = number_delegates(s, method, arena);

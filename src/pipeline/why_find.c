@@ -99,6 +99,10 @@ WhyTarget *why_targets(const Session *s, StrView name, Arena *arena, uint32_t *c
     if (f.count == before)
       find_value(&f, m);
   }
+  StrBuf plain = {0};
+  if (!f.count && memchr(name.data, '\\', name.size) && strbuf_append_unescaped(&plain, name))
+    f.found = why_targets(s, strbuf_keep(&plain, arena), arena, &f.count); /* as it is printed */
+  strbuf_release(&plain);
   *count = f.count;
   return f.found;
 }

@@ -119,7 +119,7 @@ static void lifetime(Why *w, WhyMemory *m) {
     return;
   const Span *s = &w->program->live.spans[span - 1];
   m->from = s->first == 0
-                ? "the begin of the call"
+                ? "the beginning of the call"
                 : arena_printf(&w->arena, "instruction %" PRIu32, w->program->begin[s->first]);
   if (s->last >= w->g->live_nodes + 1)
     m->to = "the end of the call";

@@ -40,9 +40,11 @@ DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t
 }
 
 static void text_figures(StrBuf *out, const DelegateFigures *f) {
-  strbuf_printf(out, "    %llu nodes, %u transposes among them; %llu constants, %llu bytes\n",
-                (unsigned long long)f->node_count, f->transpose_count,
-                (unsigned long long)f->constants, (unsigned long long)f->constant_bytes);
+  strbuf_printf(out, "    %llu node%s, %u transpose%s among them; %llu constant%s, %llu bytes\n",
+                (unsigned long long)f->node_count, f->node_count == 1 ? "" : "s",
+                f->transpose_count, f->transpose_count == 1 ? "" : "s",
+                (unsigned long long)f->constants, f->constants == 1 ? "" : "s",
+                (unsigned long long)f->constant_bytes);
   if (f->byte_nodes)
     strbuf_printf(out, "    on 8 bits: %llu of the nodes\n", (unsigned long long)f->byte_nodes);
   for (uint32_t kind = 0; kind < TRANSPOSE_REASONS && f->transposes; kind++) {

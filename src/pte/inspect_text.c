@@ -295,7 +295,8 @@ static void text_file(StrBuf *out, const PteProgram *p, Arena *arena) {
   strbuf_append(out, p->has_header ? SV(", extended header") : SV(", no extended header"));
   if (p->segment_count)
     strbuf_printf(out, ", %u segment%s", p->segment_count, p->segment_count == 1 ? "" : "s");
-  strbuf_printf(out, "\nconstants: %u tensors, ", f.constant_tensors);
+  strbuf_printf(out, "\nconstants: %u tensor%s, ", f.constant_tensors,
+                f.constant_tensors == 1 ? "" : "s");
   inspect_append_bytes(out, f.constant_bytes);
   strbuf_printf(out, "; %u different, ", f.unique_constants);
   inspect_append_bytes(out, f.unique_bytes);

@@ -259,6 +259,7 @@ Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef
   fb_expect(b, (uint64_t)g->live_nodes * NODE_BYTES);
   plan_control_begin(&p);
   *plan = write_plan(&p);
+  write_check_names(&p.values);
   Status status = p.values.status;
   if (data.map)
     fill_map(&p, data.map);

@@ -3,6 +3,7 @@
 
 #include "pte/bundle.h"
 #include "pte/program_internal.h"
+#include "pte/ptd.h"
 #include "support/keymap.h"
 #include "support/number.h"
 
@@ -71,6 +72,9 @@ static Status no_program(PteProgram *p) {
   } else if (bundle_is(p->file.data, p->file.size)) {
     diag_message(d, "this is a program with test sets (.bpte), not a program alone");
     diag_hint(d, "'etc inspect', 'etc run', 'etc verify' and 'etc print' read it");
+  } else if (ptd_is(p->file.data, p->file.size)) {
+    diag_message(d, "this is a file of tensors (.ptd), not a program");
+    diag_hint(d, "give it to its program: --data FILE.ptd; 'etc inspect' shows what is in it");
   } else {
     diag_message(d, "this is neither a program (.pte) nor an ONNX model: it does not hold the "
                     "identifier " PTE_IDENTIFIER);

@@ -32,6 +32,8 @@ typedef struct PtdFile {
   KeyMap keys;
 } PtdFile;
 
+/* By the identifier at byte 4. */
+bool ptd_is(const uint8_t *data, uint64_t size);
 /* Maps and checks path; each size, offset and index is checked. Errors are reported, nothing need
  * be closed then. */
 Status ptd_open(PtdFile *p, DiagSink *sink, uint64_t seed, const char *path);

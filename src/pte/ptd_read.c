@@ -25,7 +25,7 @@ static Status ptd_error(const PtdReader *r, const char *format, ...) {
   return status;
 }
 
-static bool ptd_is(const uint8_t *data, uint64_t size) {
+bool ptd_is(const uint8_t *data, uint64_t size) {
   return size >= 8 && memcmp(data + 4, PTD_IDENTIFIER, 4) == 0;
 }
 

@@ -452,7 +452,7 @@ static Status read_outputs(MethodReader *r) {
     else if (r->current[index] && !bitset_has(&r->lost, index))
       values[i] = r->current[index];
     else
-      return read_error(r, DIAG_PTE_UNSUPPORTED, "output %u is a constant scalar", i);
+      return read_error(r, DIAG_PTE_UNSUPPORTED, "output %u is a constant scalar, not a tensor", i);
   }
   graph_set_outputs(r->g, values, r->m->output_count, names);
   return STATUS_OK;
@@ -498,6 +498,11 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
   return status;
 }
 
+static bool is_wanted(const Context *ctx, const PteProgram *p, const PteMethod *m) {
+  StrView only = ctx->only_method;
+  return !only.size || sv_eq(m->name, only) || pte_find_method(p, only) == p->method_count;
+}
+
 static Status read_methods(Context *ctx, PtdFile *external, PteFile *out) {
   Status status = STATUS_OK;
   uint64_t code_budget = pte_code_budget(&out->program);
@@ -510,7 +515,7 @@ static Status read_methods(Context *ctx, PtdFile *external, PteFile *out) {
     out->latest[i] = ARENA_ARRAY(&out->program.arena, ValueId, m->value_count);
     out->constants[i] = read_constant_method(&out->program, m, &out->program.arena);
     out->method_count = i + 1;
-    if (out->constants[i])
+    if (out->constants[i] || !is_wanted(ctx, &out->program, m))
       continue;
     Status one = read_method(ctx, &out->program, m, external, out->latest[i], &code_budget,
                              &out->methods[i]);

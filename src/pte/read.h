@@ -9,6 +9,9 @@
  * from those of its inputs where its reader knows how. Inputs and outputs have the names that the
  * file gives them (extra_tensor_info.fully_qualified_name), else input_0, …, output_0, ….
  *
+ * Where the context says which method is wanted, only that is read; the others need not be
+ * supported.
+ *
  * Jumps are read back as the markers of ir/region.h, when they are those that etc writes.
  *
  * Calls of delegates are nodes whose code and named data are constants; the backend's reader
@@ -25,7 +28,7 @@
 
 typedef struct PteFile {
   PteProgram program;               /* owns the file: constants of the graphs are spans of it */
-  Graph **methods;                  /* NULL for a constant method */
+  Graph **methods;                  /* NULL for a constant method, and for one that is not wanted */
   const ConstantMethod **constants; /* by method; NULL for the others */
   ValueId **latest; /* by method and value index: what was written there last; 0 = nothing */
   uint32_t method_count;

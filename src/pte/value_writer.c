@@ -239,6 +239,21 @@ void write_same(ValueWriter *w, ValueId v, ValueId as) {
     w->names[as] = w->names[v];
 }
 
+void write_check_names(ValueWriter *w) {
+  const Intern *names = &w->g->ctx->names;
+  for (uint32_t i = 0; i < graph_output_count(w->g); i++) {
+    ValueId v = graph_output(w->g, i);
+    while (w->same[v])
+      v = w->same[v];
+    NameId name = graph_output_name(w->g, i);
+    if (w->names[v] != name)
+      diag_report(w->g->ctx->sink, DIAG_OUTPUT_NAME, DIAG_NOWHERE,
+                  "output '" SV_FMT "' is the same tensor as '" SV_FMT
+                  "', which is its name in the program",
+                  SV_ARG(intern_get(names, name)), SV_ARG(intern_get(names, w->names[v])));
+  }
+}
+
 /* Empty ones stay in the program: there is nothing to find. */
 static void add_constant(ValueWriter *w, ValueId v) {
   const Constant *bytes = value_lazy_constant(w->g, v);

@@ -47,6 +47,8 @@ int32_t write_bool(ValueWriter *w, bool value);
 int32_t write_slot(ValueWriter *w, PteKind kind);
 /* v, not written yet, has the tensor of `as`: one value of the program for both. */
 void write_same(ValueWriter *w, ValueId v, ValueId as);
+/* Warns of outputs whose tensor has the name of an input, a state or another output. */
+void write_check_names(ValueWriter *w);
 /* A result that is the same memory and value as another one (in-place ops): no value of its own. */
 void write_alias(ValueWriter *w, ValueId v, ValueId same);
 /* A view of a constant: another tensor with the same data. */

@@ -73,8 +73,19 @@ void atomic_file_remove_pending(void) {
 }
 
 /* Reports a failure once; later writes do nothing. */
+Status report_stdout(DiagSink *sink, int error) {
+  Diag *d = diag_begin(sink, DIAG_FILE_WRITE, DIAG_NOWHERE);
+  diag_message(d, "cannot write to standard output: %s", strerror(error));
+  diag_hint(
+      d,
+      "check what standard output is connected to: a full disk, a program that ended, or nothing");
+  return diag_end(d);
+}
+
 static void fail(AtomicFile *file, DiagCode code, const char *what, int error) {
-  if (!file->failed)
+  if (!file->failed && file->is_stdout)
+    (void)report_stdout(file->sink, error);
+  else if (!file->failed)
     (void)diag_report(file->sink, code, diag_file(file->path), "cannot %s '%s': %s", what,
                       file->path, strerror(error));
   file->failed = true;

@@ -44,6 +44,8 @@ typedef enum ETC_MUST_USE Status {
 /* Our own fault: prints the place and the message to stderr and exits with 70 (EX_SOFTWARE). Never
  * for input. */
 ETC_NORETURN void bug_at(const char *file, int line, const char *format, ...) ETC_PRINTF(3, 4);
+/* Where the plug-in is named whose code runs, as a fault may be its own; or NULL. */
+extern const char *volatile *bug_plugin;
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 
 /* a * b and a + b; false when the result does not fit. *out is untouched then. */

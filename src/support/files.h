@@ -145,5 +145,7 @@ void atomic_file_abandon(AtomicFile *file);
 /* All of a file at once: opened, written and committed. */
 Status atomic_file_whole(Arena *arena, DiagSink *sink, const char *path, StrView content);
 void atomic_file_remove_pending(void);
+/* That a write to standard output failed. */
+Status report_stdout(DiagSink *sink, int error);
 
 #endif

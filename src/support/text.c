@@ -150,7 +150,8 @@ static uint64_t cut_unit(StrView *text) {
   StrView rest = *text;
   bool binary = sv_has_suffix(rest, SV("iB"));
   rest.size -= binary ? 2 : 0;
-  const char *unit = rest.size ? memchr(units, rest.data[rest.size - 1], 3) : NULL;
+  int last = rest.size ? toupper((unsigned char)rest.data[rest.size - 1]) : 0;
+  const char *unit = last ? memchr(units, last, 3) : NULL;
   if (!unit)
     return 1;
   for (rest.size--; rest.size && rest.data[rest.size - 1] == ' ';)

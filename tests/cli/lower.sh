@@ -31,6 +31,7 @@ cp $data/external.onnx cache
 ln -s "../$data/external weights.bin" "cache/external weights.bin"
 t lower cache/external.onnx -o no.pte
 t lower cache/external.onnx -o linked.pte --allow-linked-data
+t inspect cache/external.onnx --allow-linked-data | tail -2
 t lower $data/external.onnx -o unlinked.pte
 cmp linked.pte unlinked.pte && echo "same bytes"
 mkdir folder

@@ -41,3 +41,16 @@ END
 t print names.etir --format dot
 t print names.etir --format model-explorer
 t print $data/mixed.onnx --dim batch=1 --format png
+# At the level executorch an output that is an input is the input's tensor, which has one name.
+cat >same.etir <<'END'
+graph @forward level(executorch) {
+  arenas [0, 48]
+  %0: f32[2]@1+0:8 = input "x"
+  %1: f32[2]@1+16:8 = aten::relu(%0)
+  output %1 "y", %0 "z", %1 "again"
+}
+END
+t lower same.etir -o same.pte
+sed -e 's/executorch/aten/' -e '/arenas/d' -e 's/@1[+0-9:]*//' same.etir >copied.etir
+t lower copied.etir -o same.pte
+t run same.pte -i 0=$data/x2.npy

@@ -118,3 +118,5 @@ for text in "methods: [one]" "methods: {one: add.onnx}" "methods: {one: {model: 
 done
 bad 'dim: {batch: [1, 3]}\n'
 bad 'state: {h: [hn]}\n'
+printf 'report: r.html\ncache: c\n' >report.yaml
+t recipe check report.yaml

@@ -69,3 +69,10 @@ t run $data/relu.onnx --dim batch=2 --random -o y.npy
 t run range.pte
 t run range.pte -i x=$data/x23.npy
 ls
+# An official program (torch 2.13, ExecuTorch 1.4.1) whose methods 'forward' and 'second' return numbers and None beside a tensor:
+# one method that is not supported does not keep another from running.
+t run $data/scalars.pte --method get_name
+t run $data/scalars.pte --method get_t
+t run $data/scalars.pte --method second --random
+t run $data/scalars.pte --method nowhere
+t verify $data/scalars.pte

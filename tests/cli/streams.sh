@@ -33,5 +33,8 @@ t lower - -o file.pte -MFdeps <$data/relu.onnx --dim batch=2
 cat deps
 [ -e /dev/full ] && "$ETC" lower $data/add.onnx -o - >/dev/full
 echo "exit $?"
+"$ETC" lower $data/add.onnx -o - >&-
+echo "exit $?"
+t verify - - <file.pte
 python3 -c "import os, pty, sys; pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 1024).replace(b'\r', b''))" "$ETC" lower $data/add.onnx -o -
 ls

@@ -82,6 +82,16 @@ t lower $data/relu.onnx --dim batch=2,m=3 -o a.pte
 t lower $data/relu.onnx --dim batch=1..100 --max-arena 1000 -o a.pte
 t lower $data/relu.onnx --dim batch=1..100 --max-arena 4K -o a.pte
 rm -f -- -x.onnx a.pte
+t lower $data/relu.onnx --dim batch=1..100 --max-arena 4k -o a.pte -q
+# What is no program, or is none yet; a .ptd is a part of one.
+t lower nofile.pte -o a.pte
+t lower $data/scalars.pte -o a.pte
+"$ETC" lower $data/external.onnx --external-weights w.ptd -o a.pte -q
+for command in print size verify run inspect; do t $command w.ptd; done
+# Options that fit no model name it.
+t lower $data/add.onnx -o a.pte --bound no=4
+t lower $data/add.onnx -o a.pte --state no:such
+t lower $data/add.onnx -o a.pte --constant forward=1
 # Options of other commands.
 t calibrate $data/add.onnx --calibrate x.npz -o s
 t verify a.pte --json

@@ -33,3 +33,12 @@ t why why.etir erf
 printf 'methods:\n  forward:\n    model: why.etir\nartifacts: there\nmap: map.json\ndepfile: d\n' >why.yaml
 t why --recipe why.yaml erf
 ls
+# A name as it is printed.
+cat >tab.etir <<'END'
+graph @f level(aten) {
+  %0: f32[2] = input "x"
+  %1: f32[2] = aten::relu(%0) "a\tb"
+  output %1 "a\tb"
+}
+END
+t why tab.etir 'a\tb'

@@ -100,7 +100,7 @@ static void test_statistics(void **state) {
   assert_contains(strbuf_cstr(&table), "1 removed");
   strbuf_clear(&table);
   manager_print_times(&t.manager, true, &table);
-  assert_contains(strbuf_cstr(&table), "\"nodes_after\": 1");
+  assert_contains(strbuf_cstr(&table), "\"nodes_after\":1");
   strbuf_release(&table);
   manager_test_release(&t);
 }

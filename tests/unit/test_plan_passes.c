@@ -37,7 +37,7 @@ static uint64_t statistic(const Runner *r, const char *name) {
 
 static Status run_stage(Runner *r, Sample *s, const char *plan) {
   r->options = PASS_OPTIONS_DEFAULT;
-  r->options.planner = strcmp(plan, "naive") == 0 ? &planners[2] : &planners[0];
+  r->options.planner = strcmp(plan, "naive") == 0 ? &builtin_planners[2] : &builtin_planners[0];
   TRY(run_pass(r, s, pass_legalize_outputs, LEVEL_EDGE));
   TRY(run_pass(r, s, pass_eliminate_views, LEVEL_EDGE));
   TRY(run_pass(r, s, pass_materialize_symints, LEVEL_EDGE));

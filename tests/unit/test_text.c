@@ -100,6 +100,7 @@ static void test_bytes(void **state) {
     uint64_t bytes;
   } good[] = {{"1", 1},
               {"512K", 524288},
+              {"512k", 524288},
               {"4M", 4194304},
               {"2G", 2147483648},
               {"1.5MiB", 1572864},
@@ -114,7 +115,6 @@ static void test_bytes(void **state) {
                                     "iB",
                                     "5iB",
                                     "1KB",
-                                    "1k",
                                     "1 B",
                                     "K 1",
                                     "1K ",

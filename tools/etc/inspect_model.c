@@ -87,6 +87,7 @@ static void try_lowering(Inspection *i) {
   etc_session_on_diagnostic(trial, keep_message, &i->messages);
   trial->sink.format = i->json ? DIAG_JSON : DIAG_TEXT;
   trial->sink.quiet = !s->sink.verbose;
+  trial->ctx.linked_data = s->ctx.linked_data;
   for (uint32_t k = 0; k < own->dim_count; k++)
     (void)etc_session_set(trial, "dim", flag_text(i, &own->dims[k].flag));
   for (uint32_t k = 0; k < i->dims.count; k++)
@@ -138,6 +139,8 @@ static void append_command(Inspection *i, StrBuf *out) {
     strbuf_append(out, SV(" --recipe "));
     strbuf_append_word(out, sv_from(i->line->session->recipe));
   }
+  if (i->line->session->ctx.linked_data)
+    strbuf_append(out, SV(" --allow-linked-data"));
   for (uint32_t k = 0; k < own->dim_count; k++) {
     strbuf_append(out, SV(" --dim "));
     strbuf_append_word(out, sv_from(flag_text(i, &own->dims[k].flag)));

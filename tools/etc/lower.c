@@ -5,10 +5,11 @@
 #include "pipeline/summary.h"
 #include "progress.h"
 
-/* Standard error stays JSON for those who asked for JSON there. */
+/* Standard error stays JSON for those who asked for JSON there: the summary is, with messages. */
 static void print_summary(const Session *s, const char *output) {
   StrBuf text = {0};
-  if (s->sink.quiet || s->explain_json || s->size_json || (s->time_passes && s->time_json))
+  bool other_json = s->explain_json || s->size_json || (s->time_passes && s->time_json);
+  if (s->sink.quiet || (other_json && s->sink.format != DIAG_JSON))
     return;
   output = output ? output : s->output; /* of a recipe */
   session_summary(s, strcmp(output, "-") == 0 ? "<stdout>" : output, &text);

@@ -119,12 +119,7 @@ int print_and_release(const CommandLine *line, StrBuf *text) {
   strbuf_release(text);
   if (written)
     return ETC_OK;
-  Diag *d = diag_begin(&line->session->sink, DIAG_FILE_WRITE, DIAG_NOWHERE);
-  diag_message(d, "cannot write to standard output: %s", strerror(error));
-  diag_hint(
-      d,
-      "check what standard output is connected to: a full disk, a program that ended, or nothing");
-  return (int)session_status(diag_end(d));
+  return (int)session_status(report_stdout(&line->session->sink, error));
 }
 
 int write_and_release(const CommandLine *line, StrBuf *text, const char *path) {

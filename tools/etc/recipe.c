@@ -100,7 +100,7 @@ static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   Session *s = line->session;
   TRY(etc_session_set(s, "recipe", path));
   TRY(recipe_apply(s));
-  EtcStatus status = ETC_OK;
+  EtcStatus status = session_check_cache(s);
   if (s->said_count)
     strbuf_append(out, SV("the program\n"));
   print_said(s->said, s->said_count, out);
@@ -113,7 +113,8 @@ static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   strbuf_append(out, SV("any model\n"));
   const MethodOptions *o = session_resolve(s, SV("forward"));
   print_options(&s->arena, o, out);
-  return check_files(s, NULL, o);
+  EtcStatus files = check_files(s, NULL, o);
+  return status == ETC_OK ? files : status;
 }
 
 int cmd_recipe(const CommandLine *line) {

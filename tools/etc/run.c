@@ -402,6 +402,8 @@ static EtcStatus load(const CommandLine *line) {
   const Source *source = chosen_source(line);
   if (source->kind == SOURCE_ONNX)
     TRY(dims_from_arrays(line, source));
+  const char *method = command_line_value(line, OPT_RUN_METHOD);
+  s->ctx.only_method = sv_from(method ? method : "");
   TRY(session_status(session_import(s, true)));
   return refuse_tolerances(line);
 }

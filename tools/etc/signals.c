@@ -131,6 +131,7 @@ static void catch_signal(int number, void (*handler)(int), int flags) {
 }
 
 PassProgress *signals_install(void) {
+  bug_plugin = &progress.plugin;
   catch_signal(SIGINT, on_interrupt, 0);
   catch_signal(SIGTERM, on_end, 0);
   catch_signal(SIGHUP, on_end, 0);

@@ -109,6 +109,10 @@ int cmd_verify(const CommandLine *line) {
   TRY(command_line_apply(line));
   EtcStatus status = ETC_OK;
   StrBuf text = {0};
+  for (uint32_t i = 0, read = 0; i < line->argument_count; i++)
+    if (path_is_stdin(line->arguments[i]) && read++)
+      return (int)session_usage(line->session, "", "name it once",
+                                "standard input can be read only once");
   for (uint32_t i = 0; i < line->argument_count; i++) {
     EtcStatus one = session_status(
         verify_file(line->session, line->arguments[i], line->argument_count > 1, &text));

@@ -137,7 +137,9 @@ const char *onnx_other_format(const uint8_t *data, uint64_t size) {
       {4, "ORTM", "this is ONNX Runtime's own format; use the .onnx file it was made from"},
       {4, "TFL3",
        "this is a TensorFlow Lite model; convert it to ONNX first, for example with tf2onnx"},
-      {4, "FT01", "this is a file of tensors (.ptd), which a program reads with --data"},
+      {4, "FT01",
+       "this is a file of tensors (.ptd): give it to its program: --data FILE.ptd; 'etc inspect' "
+       "shows what is in it"},
       {8, "{\"", "this is a safetensors file, weights without a model; export the model to ONNX"},
       {4, "ET12", "this is an ExecuTorch program already; see etc inspect"},
       {0, "\x89HDF",
