@@ -72,7 +72,6 @@ void atomic_file_remove_pending(void) {
   errno = error;
 }
 
-/* Reports a failure once; later writes do nothing. */
 Status report_stdout(DiagSink *sink, int error) {
   Diag *d = diag_begin(sink, DIAG_FILE_WRITE, DIAG_NOWHERE);
   diag_message(d, "cannot write to standard output: %s", strerror(error));
@@ -82,6 +81,7 @@ Status report_stdout(DiagSink *sink, int error) {
   return diag_end(d);
 }
 
+/* Reports a failure once; later writes do nothing. */
 static void fail(AtomicFile *file, DiagCode code, const char *what, int error) {
   if (!file->failed && file->is_stdout)
     (void)report_stdout(file->sink, error);
