@@ -247,10 +247,10 @@ void write_check_names(ValueWriter *w) {
       v = w->same[v];
     NameId name = graph_output_name(w->g, i);
     if (w->names[v] != name)
-      diag_report(w->g->ctx->sink, DIAG_OUTPUT_NAME, DIAG_NOWHERE,
-                  "output '" SV_FMT "' is the same tensor as '" SV_FMT
-                  "', which is its name in the program",
-                  SV_ARG(intern_get(names, name)), SV_ARG(intern_get(names, w->names[v])));
+      (void)diag_report(w->g->ctx->sink, DIAG_OUTPUT_NAME, DIAG_NOWHERE,
+                        "output '" SV_FMT "' is the same tensor as '" SV_FMT
+                        "', which is its name in the program",
+                        SV_ARG(intern_get(names, name)), SV_ARG(intern_get(names, w->names[v])));
   }
 }
 
