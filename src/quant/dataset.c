@@ -25,9 +25,9 @@ typedef struct Reader {
   bool repeated;          /* a scalar, the same for all samples: its value is in sample.data */
 } Reader;
 
-/* What was read of an input of floats with several elements. */
+/* What was read of an input of floats. */
 typedef struct Seen {
-  bool any, varies;
+  bool any, several /* elements a sample */, varies;
   double first;
 } Seen;
 
@@ -442,11 +442,12 @@ static Status check_values(const DataSet *s, uint32_t i, uint64_t number, const 
 
 static void look_at(Seen *seen, const Tensor *t) {
   int64_t count = tensor_numel(t);
-  if (!dtype_is_float(t->dtype) || count < 2)
+  if (!dtype_is_float(t->dtype) || count == 0)
     return;
   if (!seen->any)
     seen->first = tensor_load(t, 0);
   seen->any = true;
+  seen->several |= count > 1;
   for (int64_t i = 0; i < count && !seen->varies; i++)
     seen->varies = tensor_load(t, i) != seen->first;
 }
@@ -456,7 +457,7 @@ void dataset_warn_constant(const DataSet *set) {
     if (set->seen[i].varies)
       return;
   for (uint32_t i = 0; i < set->g->input_count; i++)
-    if (set->seen[i].any)
+    if (set->seen[i].several)
       (void)diag_report(set->sink, DIAG_DATA_CONSTANT, diag_file(set->path),
                         "all elements of input '" SV_FMT "' are %g in all samples",
                         SV_ARG(input_name(set, i)), set->seen[i].first);

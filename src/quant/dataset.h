@@ -59,7 +59,7 @@ uint64_t dataset_count(const DataSet *set);
  * for several threads at a time. */
 Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more);
 /* Warns (W0844) where the samples that dataset_next gave say nothing: no input of floats varies in
- * them. Of one alone, a mask for instance, that is as it should be. */
+ * them. Of one alone, a mask for instance, that is as it should be, and of a single number. */
 void dataset_warn_constant(const DataSet *set);
 /* Reports which sample it was, the k-th of those that dataset_next gave, on which the model cannot
  * run, behind the messages that say why. */

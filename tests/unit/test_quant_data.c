@@ -234,6 +234,35 @@ static void test_forms(void **state) {
   data_release(&t);
 }
 
+/* Samples of zeros beside single numbers: W0844, unless those vary. */
+static void test_constant(void **state) {
+  static const float zeros[8];
+  for (unsigned vary = 0; vary < 2; vary++) {
+    DataTest t;
+    data_init(&t, "graph @forward level(aten) {\n  %0: f32[1, 2] = input \"x\"\n"
+                  "  %1: f32[1] = input \"y\"\n  output %0, %1\n}\n");
+    Bytes x = npy("<f4", "(4, 2)", zeros, 32), y = npy("<f4", "(4,)", vary ? numbers : zeros, 16);
+    ZipMaker z = {.entries = 0};
+    zip_add(&z, "x.npy", &x, ZIP_STORED);
+    zip_add(&z, "y.npy", &y, ZIP_STORED);
+    const Bytes *file = zip_end(&z);
+    data_write(&t, "a.npz", file->data, file->size);
+    DataSet *set;
+    Arena arena = {0};
+    Tensor in[2];
+    assert_int_equal(open_data(&t, t.path, (DataShard){0, 1}, &set), STATUS_OK);
+    for (bool more = true; more;)
+      assert_int_equal(dataset_next(set, &arena, in, &more), STATUS_OK);
+    dataset_warn_constant(set);
+    const char *text = strbuf_cstr(&t.sample.capture.text);
+    assert_int_equal(strstr(text, "'x' are 0 in all samples") != NULL, !vary);
+    assert_null(strstr(text, "'y'"));
+    dataset_close(set);
+    arena_release(&arena);
+    data_release(&t);
+  }
+}
+
 static void check_refused(DataTest *t, const char *path, const char *why) {
   DataSet *set;
   Arena arena = {0};
@@ -561,10 +590,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_archives),       cmocka_unit_test(test_forms),
       cmocka_unit_test(test_refused_arrays), cmocka_unit_test(test_refused_sets),
-      cmocka_unit_test(test_bombs),          cmocka_unit_test(test_damaged),
-      cmocka_unit_test(test_observe),        cmocka_unit_test(test_shards),
-      cmocka_unit_test(test_match),          cmocka_unit_test(test_damaged_stats),
-      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_constant),       cmocka_unit_test(test_bombs),
+      cmocka_unit_test(test_damaged),        cmocka_unit_test(test_observe),
+      cmocka_unit_test(test_shards),         cmocka_unit_test(test_match),
+      cmocka_unit_test(test_damaged_stats),  cmocka_unit_test(test_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
