@@ -23,6 +23,11 @@ enum {
   MAX_WORK = 1 << 26 /* bytes copied and nodes looked at, about 25 ms */
 };
 
+/* What running a node adds to the bytes in use: while it runs, and afterwards. */
+typedef struct Cost {
+  int64_t during, after;
+} Cost;
+
 /* After some nodes have run. */
 typedef struct State {
   uint64_t live, peak;
@@ -30,6 +35,7 @@ typedef struct State {
   uint32_t first; /* the first node that has not run */
   uint32_t ready_count;
   uint16_t *ready;             /* nodes that wait for none; unordered */
+  Cost *costs;                 /* of these */
   uint16_t *predecessor_count; /* by node: those that have not run yet; RAN */
   uint16_t *left;              /* by buffer: uses to come */
 } State;
@@ -56,9 +62,7 @@ typedef struct Beam {
   uint32_t width; /* orders kept */
 } Beam;
 
-/* Bytes in use while the node runs and afterwards. */
-static void run_node(const ScheduleProblem *p, const uint16_t *left, uint32_t node, uint64_t live,
-                     uint64_t *during, uint64_t *after) {
+static Cost node_cost(const ScheduleProblem *p, const uint16_t *left, uint32_t node) {
   const ScheduleNode *n = &p->nodes[node];
   uint64_t made = 0, freed = 0, over = 0;
   for (uint32_t i = 0; i < n->define_count; i++) {
@@ -73,8 +77,7 @@ static void run_node(const ScheduleProblem *p, const uint16_t *left, uint32_t no
   }
   over = n->define_count && over > p->buffers[n->defines[0]].size ? p->buffers[n->defines[0]].size
                                                                   : over;
-  *during = live + made - over;
-  *after = live + made - freed;
+  return (Cost){(int64_t)(made - over), (int64_t)made - (int64_t)freed};
 }
 
 static uint64_t begin(const ScheduleProblem *p, uint16_t *left) {
@@ -88,11 +91,13 @@ static uint64_t begin(const ScheduleProblem *p, uint16_t *left) {
 
 uint64_t schedule_peak(const ScheduleProblem *p, const uint32_t *order, Arena *scratch) {
   uint16_t *left = ARENA_ARRAY(scratch, uint16_t, p->buffer_count);
-  uint64_t live = begin(p, left), peak = live, during;
+  uint64_t live = begin(p, left), peak = live;
   for (uint32_t i = 0; i < p->node_count; i++) {
     const ScheduleNode *n = &p->nodes[order[i]];
-    run_node(p, left, order[i], live, &during, &live);
+    Cost cost = node_cost(p, left, order[i]);
+    uint64_t during = live + (uint64_t)cost.during;
     peak = during > peak ? during : peak;
+    live += (uint64_t)cost.after;
     for (uint32_t k = 0; k < n->use_count; k++)
       left[n->uses[k].buffer]--;
   }
@@ -137,47 +142,69 @@ static int compare_moves(const void *a, const void *b) {
   return order ? order : ORDER(x->node, y->node);
 }
 
+/* Among the nodes after one state. */
+static bool goes_before(const Move *a, const Move *b) {
+  if (a->live != b->live)
+    return a->live < b->live;
+  return a->first != b->first ? a->first > b->first : a->node < b->node;
+}
+
 /* Keeps a move among the best of the CHOICES that begin at `from`. */
-static void keep_move(Beam *b, uint32_t from, Move m) {
+static void keep_move(Beam *b, uint32_t from, const Move *m) {
   uint32_t at = b->move_count;
   if (at - from < CHOICES)
     b->move_count++;
-  else if (compare_moves(&m, &b->moves[--at]) >= 0)
+  else if (!goes_before(m, &b->moves[--at]))
     return;
-  for (; at > from && compare_moves(&m, &b->moves[at - 1]) < 0; at--)
+  for (; at > from && goes_before(m, &b->moves[at - 1]); at--)
     b->moves[at] = b->moves[at - 1];
-  b->moves[at] = m;
+  b->moves[at] = *m;
+}
+
+/* Running the kth node that waits for none after state i. */
+static Move make_move(const Beam *b, uint32_t i, uint32_t k) {
+  const State *s = &b->states[i];
+  uint32_t node = s->ready[k], first = s->first;
+  uint64_t during = s->live + (uint64_t)s->costs[k].during;
+  if (node == first)
+    do
+      first++;
+    while (first < b->p->node_count && s->predecessor_count[first] == RAN);
+  return (Move){s->live + (uint64_t)s->costs[k].after,
+                during > s->peak ? during : s->peak,
+                s->hash ^ node_hash(node),
+                first,
+                i,
+                node};
 }
 
 /* The nodes to try after state i. */
 static void find_moves(Beam *b, uint32_t i) {
   const State *s = &b->states[i];
   uint32_t from = b->move_count;
-  for (uint32_t k = 0; k < s->ready_count; k++) {
-    uint32_t node = s->ready[k], first = s->first;
-    uint64_t during, after;
-    run_node(b->p, s->left, node, s->live, &during, &after);
-    if (during > b->limit)
-      continue;
-    if (node == first)
-      do
-        first++;
-      while (first < b->p->node_count && s->predecessor_count[first] == RAN);
-    Move m = {after, during > s->peak ? during : s->peak, s->hash ^ node_hash(node), first, i,
-              node};
-    if (after <= s->live) { /* no choice */
-      b->moves[from] = m;
-      b->move_count = from + 1;
+  int64_t room = (int64_t)(b->limit - s->live);
+  for (uint32_t k = 0; k < s->ready_count; k++)
+    if (s->costs[k].after <= 0 && s->costs[k].during <= room) { /* no choice */
+      b->moves[b->move_count++] = make_move(b, i, k);
       return;
     }
-    keep_move(b, from, m);
-  }
+  for (uint32_t k = 0; k < s->ready_count; k++)
+    if (s->costs[k].during <= room) {
+      Move m = make_move(b, i, k);
+      keep_move(b, from, &m);
+    }
+}
+
+static void add_ready(const ScheduleProblem *p, State *s, uint32_t node) {
+  s->ready[s->ready_count] = (uint16_t)node;
+  s->costs[s->ready_count++] = node_cost(p, s->left, node);
 }
 
 static void apply_move(Beam *b, const Move *m, State *out) {
   const ScheduleProblem *p = b->p;
   const State *in = &b->states[m->state];
   const ScheduleNode *n = &p->nodes[m->node];
+  bool last_use = false; /* of a buffer is left: the costs of nodes that wait have changed */
   memcpy(out->predecessor_count, in->predecessor_count,
          p->node_count * sizeof *out->predecessor_count);
   memcpy(out->left, in->left, p->buffer_count * sizeof *out->left);
@@ -186,15 +213,18 @@ static void apply_move(Beam *b, const Move *m, State *out) {
   out->hash = m->hash;
   out->first = m->first;
   out->ready_count = 0;
-  for (uint32_t i = 0; i < in->ready_count; i++)
-    if (in->ready[i] != m->node)
-      out->ready[out->ready_count++] = in->ready[i];
   out->predecessor_count[m->node] = RAN;
+  for (uint32_t i = 0; i < n->use_count; i++)
+    last_use |= --out->left[n->uses[i].buffer] == 1;
+  for (uint32_t i = 0; i < in->ready_count; i++)
+    if (in->ready[i] != m->node) {
+      out->ready[out->ready_count] = in->ready[i];
+      out->costs[out->ready_count++] =
+          last_use ? node_cost(p, out->left, in->ready[i]) : in->costs[i];
+    }
   for (uint32_t i = 0; i < n->successor_count; i++)
     if (--out->predecessor_count[n->successors[i]] == 0)
-      out->ready[out->ready_count++] = (uint16_t)n->successors[i];
-  for (uint32_t i = 0; i < n->use_count; i++)
-    out->left[n->uses[i].buffer]--;
+      add_ready(p, out, n->successors[i]);
 }
 
 /* Runs one more node; false when no order is left. */
@@ -223,12 +253,12 @@ static bool advance(Beam *b, Step *steps) {
 
 static void begin_beam(Beam *b) {
   State *s = &b->states[0];
-  *s = (State){.ready = s->ready, .predecessor_count = s->predecessor_count, .left = s->left};
+  s->hash = s->first = s->ready_count = 0;
   s->live = s->peak = begin(b->p, s->left);
   for (uint32_t i = 0; i < b->p->node_count; i++) {
     s->predecessor_count[i] = (uint16_t)b->p->nodes[i].predecessor_count;
     if (s->predecessor_count[i] == 0)
-      s->ready[s->ready_count++] = (uint16_t)i;
+      add_ready(b->p, s, i);
   }
   b->count = 1;
 }
@@ -255,6 +285,7 @@ static State *make_states(const ScheduleProblem *p, Arena *scratch) {
   State *states = ARENA_ARRAY(scratch, State, WIDTH);
   for (uint32_t i = 0; i < WIDTH; i++)
     states[i] = (State){.ready = ARENA_ARRAY(scratch, uint16_t, p->node_count),
+                        .costs = ARENA_ARRAY(scratch, Cost, p->node_count),
                         .predecessor_count = ARENA_ARRAY(scratch, uint16_t, p->node_count),
                         .left = ARENA_ARRAY(scratch, uint16_t, p->buffer_count)};
   return states;

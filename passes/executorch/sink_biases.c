@@ -29,7 +29,7 @@
 enum {
   ACTIONS_MAX = 64,
   VISITS_MAX = 192,    /* of one bias */
-  ROWS = 8,            /* of a matrix that are summed at once */
+  LANES = 8,           /* sums of a row */
   GRAIN = 1 << 20,     /* products that are worth a thread, some 0.3 ms */
   WORK_MAX = 100000000 /* products and visits of the pass, some 0.1 s */
 };
@@ -132,34 +132,32 @@ static void add_columns(const uint8_t *weights, const Offset *o, uint64_t length
   }
 }
 
-/* Rows of a matrix times factors, ROWS of them at a time. */
+/* Rows of a matrix times factors. */
 typedef struct RowSums {
   const uint8_t *weights;
   const double *factors;
-  uint64_t length, rows;
+  uint64_t length;
   double *sums;
 } RowSums;
 
-/* Each row is added up in its order; several at once, since one sum alone waits for every
- * addition. */
-static inline void sum_rows(const RowSums *w, uint64_t first, uint64_t rows) {
-  const uint8_t *weights = w->weights + first * w->length * sizeof(float);
-  double sums[ROWS] = {0};
-  for (uint64_t at = 0; at < w->length; at++)
-    for (uint64_t r = 0; r < rows; r++)
-      sums[r] += (double)float_at(weights, r * w->length + at) * w->factors[at];
-  memcpy(w->sums + first, sums, rows * sizeof *sums);
+/* In LANES sums, as one alone would wait for every addition. */
+static double sum_row(const uint8_t *weights, const double *factors, uint64_t length) {
+  double lanes[LANES] = {0}, sum = 0;
+  uint64_t at = 0;
+  for (; at + LANES <= length; at += LANES)
+    for (uint64_t i = 0; i < LANES; i++)
+      lanes[i] += (double)float_at(weights, at + i) * factors[at + i];
+  for (uint64_t i = 0; i < LANES; i++)
+    sum += lanes[i];
+  for (; at < length; at++)
+    sum += (double)float_at(weights, at) * factors[at];
+  return sum;
 }
 
-static void sum_blocks(void *user, size_t begin, size_t end) {
+static void sum_rows(void *user, size_t begin, size_t end) {
   const RowSums *w = user;
-  for (uint64_t first = begin * ROWS; first < end * ROWS && first < w->rows; first += ROWS) {
-    if (first + ROWS <= w->rows)
-      sum_rows(w, first, ROWS);
-    else
-      for (uint64_t i = first; i < w->rows; i++)
-        sum_rows(w, i, 1);
-  }
+  for (size_t i = begin; i < end; i++)
+    w->sums[i] = sum_row(w->weights + i * w->length * sizeof(float), w->factors, w->length);
 }
 
 /* next = w o. */
@@ -169,8 +167,8 @@ static void add_rows(Sink *s, const uint8_t *weights, const Offset *o, uint64_t 
   uint64_t places = length / o->channels;
   for (uint64_t at = 0; at < length; at++)
     factors[at] = o->values[at / places];
-  RowSums w = {weights, factors, length, next->channels, next->values};
-  parallel_for((next->channels + ROWS - 1) / ROWS, GRAIN / (ROWS * length) + 1, sum_blocks, &w);
+  RowSums w = {weights, factors, length, next->values};
+  parallel_for(next->channels, GRAIN / length + 1, sum_rows, &w);
 }
 
 static void multiply(Sink *s, const uint8_t *weights, bool from_left, const Offset *o,
