@@ -5,16 +5,27 @@
  * converted whatever it costs, and the result is rounded once, as in ONNX Runtime. Products add up
  * in f32, but take 1.6 ns for each product of two numbers, those of f32 (OpenBLAS) a twentieth:
  * they are converted where that is faster and where arena and constants together stay below what
- * they would be if all of the model were f32. */
+ * they would be if all of the model were f32. A constant weight too large for that, as in a model
+ * that has few others, becomes several constants of some columns each, which are converted and
+ * multiplied one after the other. */
+#include "ir/transform.h"
 #include "ops/work.h"
 #include "passes/executorch/liveness.h"
 #include "passes/pass.h"
 
 enum {
-  WIDER = 2,          /* f32 to f16 */
-  CONVERSION = 2,     /* products of f16 in the time in which an element is converted */
-  PRODUCTS_MIN = 4000 /* 6 us, the calls */
+  WIDER = 2,           /* f32 to f16 */
+  CONVERSION = 2,      /* products of f16 in the time in which an element is converted */
+  PRODUCTS_MIN = 4000, /* 6 us, the calls */
+  COLUMNS = 32,        /* of a part, or a multiple */
+  PARTS_MAX = 32
 };
+
+/* A node to compute in f32. */
+typedef struct Widening {
+  NodeId node;
+  uint32_t columns; /* of the weight that are converted at a time; 0: all */
+} Widening;
 
 static double elements(const Graph *g, ValueId v) {
   return (double)type_bytes_upper(g, value_type(g, v)) / sizeof(uint16_t);
@@ -41,13 +52,39 @@ static bool must_widen(const Graph *g, NodeId n) {
 
 static ValueId as_f32(void *user, ValueId v) { return build_cast(user, v, DTYPE_F32); }
 
-static Status widen(Builder *b, NodeId n) {
+/* n, which multiplies by a constant, in parts of so many columns; in its own type. */
+static ValueId widen_parts(Builder *b, NodeId n, uint32_t columns) {
   Graph *g = b->g;
-  ValueId result = node_result(g, n, 0);
+  ValueId w = node_value(g, n, 1), x = build_cast(b, node_value(g, n, 0), DTYPE_F32),
+          parts[PARTS_MAX];
+  DType narrow = value_dtype(g, w);
+  uint32_t count = 0;
+  uint64_t sizes[] = {(uint64_t)value_dim(g, w, 0), (uint64_t)value_dim(g, w, 1)};
+  for (uint64_t begin = 0; begin < sizes[1]; begin += columns) {
+    uint64_t own = min_u64(columns, sizes[1] - begin);
+    SymInt dims[] = {(SymInt)sizes[0], (SymInt)own};
+    Constant bytes =
+        constant_columns(g, *value_lazy_constant(g, w), dtype_size(narrow), sizes, begin, own);
+    ValueId part = graph_add_constant(g, graph_tensor_type(g, narrow, 2, dims, ORDER_CONTIGUOUS),
+                                      bytes, 0),
+            wide = build_cast(b, part, DTYPE_F32), product = build_binary(b, OP_MM, x, wide);
+    parts[count++] = build_cast(b, product, narrow);
+  }
+  return build(b, OP_CAT, A_VALS(parts, count), A_INT(1));
+}
+
+static Status widen(Builder *b, const Widening *w) {
+  Graph *g = b->g;
+  NodeId n = w->node;
+  ValueId result = node_result(g, n, 0), narrow;
   b->before = n;
   b->loc = node_cget(g, n)->loc;
-  ValueId wide = build_retyped(b, n, DTYPE_F32, as_f32, b);
-  ValueId narrow = build_cast(b, wide, value_dtype(g, result));
+  if (w->columns) {
+    narrow = widen_parts(b, n, w->columns);
+  } else {
+    ValueId wide = build_retyped(b, n, DTYPE_F32, as_f32, b);
+    narrow = build_cast(b, wide, value_dtype(g, result));
+  }
   TRY(b->status);
   graph_replace_value(g, result, narrow);
   graph_remove_node(g, n);
@@ -89,8 +126,55 @@ static double constants_of_halves(const Graph *g) {
   return sum;
 }
 
-/* Fills nodes, which has room for all, with those to convert. */
-static Status choose(Graph *g, Arena *scratch, NodeId *nodes, uint32_t *count) {
+/* The constant matrix by which n multiplies and that can be taken apart, or 0. */
+static ValueId divisible_weight(const Graph *g, NodeId n) {
+  ValueId w = node_cget(g, n)->op == OP_MM ? node_value(g, n, 1) : 0;
+  bool fits = w && value_is_const(g, w) && value_dim(g, w, 1) > COLUMNS &&
+              sym_lower(&g->syms, value_dim(g, node_value(g, n, 0), 0)) > 0; /* for cat */
+  return fits ? w : 0;
+}
+
+/* How many columns of the weight of n may be converted at a time within so many bytes; 0: none. */
+static uint32_t columns_within(const Graph *g, NodeId n, double bytes) {
+  ValueId w = divisible_weight(g, n);
+  if (!w)
+    return 0;
+  uint64_t all = (uint64_t)value_dim(g, w, 1);
+  double x = elements(g, node_value(g, n, 0)), y = elements(g, node_result(g, n, 0)),
+         always = x * sizeof(float) + y * sizeof(uint16_t), /* and the parts of the result */
+      column = (elements(g, w) + y) / (double)all * sizeof(float);
+  for (uint64_t parts = 2; parts <= PARTS_MAX; parts++) {
+    uint64_t columns = align_up((all + parts - 1) / parts, COLUMNS);
+    if (columns < all && always + column * (double)columns <= bytes)
+      return (uint32_t)columns;
+  }
+  return 0;
+}
+
+/* What uses one weight in parts takes the same parts, and leaves no use of the whole: the constant
+ * would be there twice. Removes the products of which that is not true. */
+static uint32_t share_parts(const Graph *g, Arena *scratch, Widening *list, uint32_t count) {
+  uint32_t *uses = ARENA_ARRAY(scratch, uint32_t, g->value_count),
+           *columns = ARENA_ARRAY(scratch, uint32_t, g->value_count), kept = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId w = divisible_weight(g, list[i].node);
+    uses[w]++;
+    if (list[i].columns && (!columns[w] || list[i].columns < columns[w]))
+      columns[w] = list[i].columns;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId w = divisible_weight(g, list[i].node);
+    bool all = w && uses[w] == value_cget(g, w)->use_count;
+    if (list[i].columns && !all)
+      continue;
+    list[kept] = list[i];
+    list[kept++].columns = all ? columns[w] : 0;
+  }
+  return kept;
+}
+
+/* Fills list, which has room for all nodes, with those to convert. */
+static Status choose(Graph *g, Arena *scratch, Widening *list, uint32_t *count) {
   Liveness live;
   uint64_t need;
   uint32_t position = 0;
@@ -101,11 +185,13 @@ static Status choose(Graph *g, Arena *scratch, NodeId *nodes, uint32_t *count) {
     position++;
     if (!is_candidate(g, n))
       continue;
-    double needed =
-        (double)use[position] - replaced(g, &live, n, position) + converted(g, n) * sizeof(float);
-    if (must_widen(g, n) || needed <= limit)
-      nodes[(*count)++] = n;
+    double rest = limit - (double)use[position] + replaced(g, &live, n, position);
+    bool whole = must_widen(g, n) || converted(g, n) * sizeof(float) <= rest;
+    uint32_t columns = whole ? 0 : columns_within(g, n, rest);
+    if (whole || columns)
+      list[(*count)++] = (Widening){n, columns};
   }
+  *count = share_parts(g, scratch, list, *count);
   return STATUS_OK;
 }
 
@@ -114,10 +200,10 @@ Status pass_widen_sums(PassContext *p, Graph *g) {
   Builder b = builder_make(g, 0, 0);
   if (!has_candidates(g)) /* what memory is in use takes longer to find out */
     return STATUS_OK;
-  NodeId *nodes = ARENA_ARRAY(p->scratch, NodeId, g->node_count);
-  TRY(choose(g, p->scratch, nodes, &count));
+  Widening *list = ARENA_ARRAY(p->scratch, Widening, g->node_count);
+  TRY(choose(g, p->scratch, list, &count));
   for (uint32_t i = 0; i < count; i++)
-    TRY(widen(&b, nodes[i]));
+    TRY(widen(&b, &list[i]));
   pass_count(p, "nodes", count);
   return STATUS_OK;
 }

@@ -140,29 +140,39 @@ bool permutation_keeps_order(uint32_t rank, const uint32_t *dims, const uint32_t
   return true;
 }
 
-Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
-                           const uint32_t *dims, const uint32_t *perm) {
-  uint64_t sizes[TRANSFORM_MAX_RANK];
-  TransformDim straight[TRANSFORM_MAX_RANK];
-  if (rank > TRANSFORM_MAX_RANK)
-    BUG("%u dimensions to permute", rank);
-  for (uint32_t i = 0; i < rank; i++)
-    sizes[perm[i]] = dims[i];
-  if (from.size == 0 || permutation_keeps_order(rank, dims, perm))
-    return from;
+/* What gives `from` as it is, by dims of these sizes; without a transform between. */
+static Transform straight_transform(Constant from, uint32_t element, uint32_t rank,
+                                    const uint64_t *sizes) {
+  TransformDim dims[TRANSFORM_MAX_RANK] = {0};
   Transform t = {.source = from, .element = element, .rank = rank};
   if (from.transform && !transform_is_packed(from.transform) &&
-      split_dims(from.transform, rank, sizes, straight)) {
+      split_dims(from.transform, rank, sizes, dims)) {
     t = transform_like(from.transform);
     t.rank = rank;
   } else {
     t.source = *constant_made(&from);
     uint64_t stride = 1;
     for (uint32_t i = rank; i-- > 0; stride *= sizes[i])
-      straight[i] = (TransformDim){sizes[i], stride, 0};
+      dims[i] = (TransformDim){sizes[i], stride, 0};
   }
+  memcpy(t.dims, dims, sizeof dims);
+  return t;
+}
+
+Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
+                           const uint32_t *dims, const uint32_t *perm) {
+  uint64_t sizes[TRANSFORM_MAX_RANK];
+  TransformDim permuted[TRANSFORM_MAX_RANK];
+  if (rank > TRANSFORM_MAX_RANK)
+    BUG("%u dimensions to permute", rank);
   for (uint32_t i = 0; i < rank; i++)
-    t.dims[i] = straight[perm[i]];
+    sizes[perm[i]] = dims[i];
+  if (from.size == 0 || permutation_keeps_order(rank, dims, perm))
+    return from;
+  Transform t = straight_transform(from, element, rank, sizes);
+  for (uint32_t i = 0; i < rank; i++)
+    permuted[i] = t.dims[perm[i]];
+  memcpy(t.dims, permuted, rank * sizeof *permuted);
   return constant_transform(g, &t);
 }
 
@@ -252,6 +262,16 @@ static Constant part_of(Constant c, uint64_t first) {
   c.size -= first;
   c.file_offset += first;
   return c;
+}
+
+Constant constant_columns(Graph *g, Constant from, uint32_t element, const uint64_t sizes[2],
+                          uint64_t begin, uint64_t count) {
+  if (from.transform && from.transform->code != TRANSFORM_COPY)
+    from = *constant_made(&from);
+  Transform t = straight_transform(from, element, 2, sizes);
+  t.source = part_of(t.source, begin * t.dims[1].stride * element);
+  t.dims[1].size = count;
+  return constant_transform(g, &t);
 }
 
 Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i, bool packed) {

@@ -61,6 +61,9 @@ bool permutation_keeps_order(uint32_t rank, const uint32_t *dims, const uint32_t
  * transform, of the source of from when that is one. */
 Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
                            const uint32_t *dims, const uint32_t *perm);
+/* Columns [begin, begin + count) of a matrix of these sizes, whose elements have so many bytes. */
+Constant constant_columns(Graph *g, Constant from, uint32_t element, const uint64_t sizes[2],
+                          uint64_t begin, uint64_t count);
 /* Rows of codes of 4 bits, two in a byte, the low one first, as a byte each: n + low; with
  * twos_complement they are in two's complement, n is code + 8. A row of packed ends with a whole
  * byte. */

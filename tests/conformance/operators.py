@@ -14,7 +14,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 import single_node
-from operators_edges import edge_cases, even_cases, experimental_cases, ratio_cases, size_of_data_cases
+from operators_edges import edge_cases, even_cases, experimental_cases, half_product_cases, ratio_cases, size_of_data_cases
 from operators_selection import odd_selection_cases, selection_cases
 from single_node import BF16, RNG, Case, TextCase, ints, normal, whole
 
@@ -529,7 +529,7 @@ def sparse_cases():
 ALL = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
        message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
        tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases, ratio_cases, edge_cases, size_of_data_cases,
-       experimental_cases)
+       experimental_cases, half_product_cases)
 
 
 def main():

@@ -1,6 +1,7 @@
 """Cases of operators.py at the ends of what operators take: sizes of 0, the largest integers, scales at the limit of a kernel."""
 
 import numpy as np
+from onnx import helper
 
 from single_node import Case, TextCase, ints, normal
 
@@ -161,3 +162,15 @@ def experimental_cases():
         ranges = {"n": "1..3", "h": "3..7", "w": "6..9"}
         yield Case(f"{name}_dynamic", op, ["x"], [{"x": x}, {"x": x[:1]}], opset=opset, shapes={"x": [*names, 1][:x.ndim]},
                    dims={k: v for k, v in ranges.items() if k in names}, **attributes)
+
+
+def half_product_cases():
+    """Products of float16 whose one weight is most of the model: it is converted in parts."""
+    own = np.random.default_rng(20261201)
+    weight, x = (own.standard_normal((16, 64)) / 8).astype(np.float16), own.standard_normal((8, 16)).astype(np.float16)
+    for op, w, attributes in (("MatMul", weight, {}), ("Gemm", np.ascontiguousarray(weight.T), {"transB": 1})):
+        nodes = [helper.make_node(op, ["x", "w"], ["y0"], **attributes), helper.make_node("Relu", ["x"], ["b"]),
+                 helper.make_node(op, ["b", "w"], ["y1"], **attributes)]
+        for dynamic in (False, True):
+            yield Case(f"{op}_of_one_large_weight{'_dynamic' * dynamic}", op, ["x"], [{"x": x}, {"x": x[:5]}][:1 + dynamic], {"w": w}, nodes=nodes, outputs=2,
+                       out_type=np.float16, shapes={"x": ["n", 16]} if dynamic else None, dims={"n": "1..8"} if dynamic else None, rtol=5e-3, atol=1e-2)

@@ -65,6 +65,47 @@ static void test_permutations(void **state) {
   check(4, 3, (uint32_t[]){100, 9, 173}, (uint32_t[]){0, 2, 1}, false); /* several threads */
 }
 
+/* Columns of a matrix, of one that a transform transposes, and of one that it quantizes. */
+static void test_columns(void **state) {
+  enum { ROWS = 5, COLUMNS = 7, BEGIN = 2, COUNT = 3 };
+  uint16_t numbers[ROWS * COLUMNS], got[ROWS * COUNT];
+  const uint64_t sizes[] = {ROWS, COLUMNS};
+  for (uint16_t i = 0; i < ROWS * COLUMNS; i++)
+    numbers[i] = i;
+  Sample sample;
+  sample_init(&sample);
+  Constant plain = {.data = (const uint8_t *)numbers, .size = sizeof numbers},
+           transposed = constant_permuted(sample.g, plain, sizeof *numbers, 2,
+                                          (uint32_t[]){ROWS, COLUMNS}, (uint32_t[]){1, 0});
+  for (uint32_t k = 0; k < 2; k++) {
+    Constant c =
+        constant_columns(sample.g, k ? transposed : plain, sizeof *numbers, sizes, BEGIN, COUNT);
+    assert_int_equal(c.size, sizeof got);
+    constant_read(&c, 0, sizeof got, (uint8_t *)got);
+    for (uint32_t r = 0; r < ROWS; r++)
+      for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(got[r * COUNT + i], k ? (BEGIN + i) * ROWS + r : r * COLUMNS + BEGIN + i);
+    if (k)
+      assert_ptr_equal(c.transform->source.data, numbers + BEGIN * ROWS);
+  }
+  static const float reals[] = {1, 2, 3, 4}, scale = 1;
+  Transform codes = {.source = {.data = (const uint8_t *)reals, .size = sizeof reals},
+                     .element = sizeof(float),
+                     .code = TRANSFORM_INT8,
+                     .rank = 2,
+                     .dims = {{2, 2, 0}, {2, 1, 0}},
+                     .scales = {.data = (const uint8_t *)&scale, .size = sizeof scale},
+                     .low = -127,
+                     .high = 127};
+  int8_t column[2];
+  Constant c =
+      constant_columns(sample.g, constant_transform(sample.g, &codes), 1, (uint64_t[]){2, 2}, 1, 1);
+  constant_read(&c, 0, sizeof column, (uint8_t *)column);
+  assert_int_equal(column[0], 2);
+  assert_int_equal(column[1], 4);
+  sample_release(&sample);
+}
+
 static void test_places(void **state) {
   enum { MANY = 1000, STEP = 64 }; /* values that fall on one slot of a small table */
   Places p = {0};
@@ -110,6 +151,6 @@ static void specs_are_words(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(specs_are_words),
                                      cmocka_unit_test(test_permutations),
-                                     cmocka_unit_test(test_places)};
+                                     cmocka_unit_test(test_columns), cmocka_unit_test(test_places)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
