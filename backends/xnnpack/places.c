@@ -1,6 +1,8 @@
 /* See places.h. Items are dense; a table of values, at most half full, finds them. */
 #include "backends/xnnpack/places.h"
 
+enum { BLOCK = 4 };
+
 void places_release(Places *p) {
   xfree(p->items);
   xfree(p->slots);
@@ -13,9 +15,12 @@ void places_clear(Places *p) {
   p->count = 0;
 }
 
-/* The slot of v, or the free one where it belongs. Neighbouring values get neighbouring slots. */
+/* The slot of v, or the free one where it belongs. BLOCK neighbouring values get neighbouring
+ * slots; blocks are spread over the table, since runs of values that met would make one long
+ * search. */
 static uint32_t slot_of(const Places *p, ValueId v) {
-  uint32_t mask = p->slot_count - 1, slot = v & mask;
+  uint32_t mask = p->slot_count - 1, block = v / BLOCK * 0x9e3779b1U, /* 2^32 / golden ratio */
+      slot = ((block >> 16 ^ block) * BLOCK + v % BLOCK) & mask;
   while (p->slots[slot].item && p->slots[slot].v != v)
     slot = (slot + 1) & mask;
   return slot;
