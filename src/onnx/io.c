@@ -76,18 +76,20 @@ static bool term_size(Import *im, StrView term, SymInt *out) {
   return true;
 }
 
-/* "past + new", as exporters name the length of a mask. */
+/* "past + new", as exporters name the length of a mask, or "2", as torch names a size that can be
+ * no other. */
 static bool sum_by_name(Import *im, StrView name, SymInt *out) {
   StrView rest = name, term;
   SymInt size;
-  uint32_t terms = 0;
   *out = 0;
-  for (; onnx_next_term(&rest, &term); terms++) {
-    if (sv_eq(term, name) || !term_size(im, term, &size))
+  if (!name.size)
+    return false;
+  while (onnx_next_term(&rest, &term)) {
+    if (!term_size(im, term, &size))
       return false;
     *out = sym_add(&im->g->syms, *out, size);
   }
-  return terms > 1;
+  return true;
 }
 
 static SymInt dim_by_name(Import *im, StrView name) {
@@ -192,10 +194,10 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
     return input_fails(im, name, DIAG_INPUT_TYPE, "declares no shape, not even its rank",
                        "declare its shape in the model, with names for the dimensions that vary");
   if (t->shape->n_dim > MAX_RANK)
-    return input_fails(im, name, DIAG_INPUT_RANK,
+    return input_fails(im, name, DIAG_RANK_LIMIT,
                        arena_printf(&im->scratch, "has rank %zu, the runtime allows %d",
                                     t->shape->n_dim, MAX_RANK),
-                       import_rank_hint);
+                       diag_row(DIAG_RANK_LIMIT)->hint);
   SymInt dims[MAX_RANK];
   for (size_t i = 0; i < t->shape->n_dim; i++)
     if (!dim_value(im, t->shape->dim[i], name, i, &dims[i]))
@@ -408,9 +410,9 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
                        "tensor '" SV_FMT "' has element type %s, which is not supported",
                        SV_ARG(onnx_text(t->name)), onnx_dtype_name(view.onnx_dtype));
   if (view.rank > MAX_RANK)
-    return build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                           "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
-                           SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
+    return import_fail(im, DIAG_RANK_LIMIT,
+                       "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
+                       SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
   TypeId type = graph_tensor_type(im->g, dtype, view.rank, view.dims, ORDER_CONTIGUOUS);
   Constant elements = {
       .data = view.data, .size = view.size, .file = view.file, .file_offset = view.file_offset};

@@ -75,10 +75,14 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   ARENA_PUSH(s->arena, s->dims, s->count, (Dim){name, input, axis});
 }
 
+static bool is_number(StrView name) {
+  int64_t number;
+  return text_parse_i64(name, &number) && number >= 0;
+}
+
 /* Whether a term of a name that is a sum gets its size elsewhere. */
 static bool has_size(const Suggester *s, StrView term) {
-  int64_t number;
-  bool found = text_parse_i64(term, &number);
+  bool found = is_number(term);
   for (uint32_t i = 0; i < s->options->dim_count && !found; i++)
     found = sv_eq(s->options->dims[i].name, term);
   for (uint32_t i = 0; i < s->count && !found; i++)
@@ -86,12 +90,12 @@ static bool has_size(const Suggester *s, StrView term) {
   return found;
 }
 
-/* Leaves out the dims that are sums of others. */
+/* Leaves out the dims that are sums of others, or numbers. */
 static void drop_sums(Suggester *s) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     StrView rest = s->dims[i].name, term;
-    bool sum = memchr(rest.data, '+', rest.size);
+    bool sum = memchr(rest.data, '+', rest.size) || is_number(rest);
     while (sum && onnx_next_term(&rest, &term))
       sum = has_size(s, term);
     if (!sum)

@@ -260,7 +260,7 @@ static bool add_value_info(Assembler *a, Proto *to, uint32_t field, const Line *
       if (text_parse_i64(word, &dim))
         proto_int(&d, 1, dim);
       else if (!sv_eq_str(word, "?"))
-        add_string(&d, 2, word);
+        add_string(&d, 2, after(word, starts(word, "name:") ? 5 : 0));
       proto_message(&shape, 1, &d);
     }
     if (has_dims)

@@ -9,18 +9,21 @@
  * Lines (words are separated by blanks; # starts a comment):
  *   ir N                             ir_version, 8 without this line
  *   opset [DOMAIN] N                 17 of "" without any such line; `opset none` imports nothing
- *   in|out|info NAME [TYPE[DIMS]]    a DIM is a number, a name or ?; TYPE alone has no shape, and
- *                                    `seq:TYPE` is a sequence of tensors
+ *   in|out|info NAME [TYPE[DIMS]]    a DIM is a number, a name (name:2 names one "2") or ?;
+ *                                    TYPE alone has no shape, `seq:TYPE` is a sequence of tensors
  *   init NAME TYPE[DIMS] [DATA]      an initializer; DATA as in attributes, =zeros without
  *   sparse NAME DIMS [VALUES [INDICES]]   a sparse initializer: 2,3 float[1]=5 int64[1]=0
  *   node NAME [DOMAIN:]OP IN.. -> OUT.. [ATTR..]
  *   graph NAME ... end               a subgraph, for attributes g:NAME
  *   function [DOMAIN:]NAME IN.. -> OUT.. ... end
  *   repeat VAR FROM TO ... done      the lines again and again, with {VAR}, {VAR+1}, {VAR-1}
- * replaced raw HEX                          these bytes instead of a whole model; may be empty cut
- * N                            the last N bytes of the model are missing ATTR: NAME=i:1 f:0.5
- * s:text is:1,2 fs:1,2 ss:a,b t:TYPE[DIMS]DATA g:GRAPH ref:NAME DATA: =zeros =1,2,3 (the elements)
- * =bytes:N (N zero bytes) =none =ext:KEY:VALUE,KEY:VALUE.. TYPE: float int64 ... or a number.
+ *                                    replaced
+ *   raw HEX                          these bytes instead of a whole model; may be empty
+ *   cut N                            the last N bytes of the model are missing
+ *
+ * ATTR: NAME=i:1 f:0.5 s:text is:1,2 fs:1,2 ss:a,b t:TYPE[DIMS]DATA g:GRAPH ref:NAME
+ * DATA: =zeros =1,2,3 (the elements) =bytes:N (N zero bytes) =none =ext:KEY:VALUE,KEY:VALUE..
+ * TYPE: float int64 ... or a number.
  * Words: "" is the empty word, \xNN a byte, {a*1000} a thousand a. */
 #ifndef ETC_TESTS_ONNX_ASSEMBLE_H
 #define ETC_TESTS_ONNX_ASSEMBLE_H
