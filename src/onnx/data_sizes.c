@@ -241,6 +241,44 @@ bool span_most(Import *im, ValueId from, ValueId to, int64_t *most) {
   return true;
 }
 
+/* The greatest size of the dim along which a Gather takes rows of a value that is known by now, or
+ * -1. */
+static int64_t rows_of_gather(Import *im, const Onnx__NodeProto *node) {
+  const BindingSlot *from =
+      scope_find(im, im->frame, intern_find(&im->ctx->names, onnx_text(node->input[0])));
+  int64_t axis = 0;
+  for (size_t i = 0; i < node->n_attribute; i++)
+    if (sv_eq_str(onnx_text(node->attribute[i]->name), "axis"))
+      axis = node->attribute[i]->i;
+  if (!from || from->binding.kind != BIND_VALUE)
+    return -1;
+  int64_t rank = value_rank(im->g, from->binding.value);
+  axis += axis < 0 ? rank : 0;
+  return axis < 0 || axis >= rank
+             ? -1
+             : sym_upper(&im->g->syms, value_dim(im->g, from->binding.value, (uint32_t)axis));
+}
+
+bool out_gathered_bound(Import *im, uint32_t i, int64_t *most) {
+  const Onnx__GraphProto *graph = im->model->proto->graph;
+  if (!import_ok(im) || !out_wanted(im, i) || im->frame->parent || im->frame->function)
+    return false;
+  bool found = false;
+  for (size_t k = 0; k < graph->n_node; k++) {
+    const Onnx__NodeProto *node = graph->node[k];
+    if (node->n_input != 2 || !sv_eq_str(onnx_text(node->op_type), "Gather") ||
+        onnx_text(node->domain).size ||
+        !sv_eq(onnx_text(node->input[1]), onnx_text(im->node->output[i])))
+      continue;
+    int64_t rows = rows_of_gather(im, node);
+    if (rows < 0 || (found && rows >= *most))
+      continue;
+    *most = rows;
+    found = true;
+  }
+  return found;
+}
+
 /* --- reading --- */
 
 /* What is read in the main graph is known to everything after it: one symbol stands for one number

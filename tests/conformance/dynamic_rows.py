@@ -55,4 +55,10 @@ CASES = [
              ('a', (1, 8), 'strides = [4]', ''), ('b', (2, 4), 'strides = [2], pads = [1,1]', ', v'), ('c', (1, 3), 'strides = [2], pads = [1,1], output_padding = [1]', ''),
              ('d', (3, 5), 'strides = [5]', ''), ('e', (2, 7), 'strides = [2], pads = [3,2]', ', v'))),
          lambda n, m: [floats(1, 32, n)], sizes=((200, 1), (3, 1), (77, 1)), least_n=3, high=200),
+    # Rows of a value that each expert takes, up to an end that the data decide: not more than there are (no --bound).
+    Case('rows of experts', 'float[n,4] x, int64[2] e', 'float[p,5] y',
+         f'v = {fractions(4, 5)} w = {fractions(4, 5)} zero = Constant<value_int = 0>() one = Constant<value_int = 1>() '
+         'a, b = Split<axis = 0, num_outputs = 2>(e) s = Squeeze(a) t = Squeeze(b) r = Range(zero, s, one) q = Range(s, t, one) '
+         'f = Gather(x, r) g = Gather<axis = -2>(x, q) h = MatMul(f, v) i = MatMul(g, w) y = Concat<axis = 0>(h, i)',
+         lambda n, m: [floats(n, 4), np.array([n // 2, n], np.int64)], sizes=((8, 1), (1, 1), (5, 1))),
 ]

@@ -90,15 +90,20 @@ static bool range_sound(Import *im) {
   return import_ok(im);
 }
 
-/* The greatest length of a range of integers that data decide: what --bound says, and what follows
- * from a start and a limit that have one origin. */
+/* The greatest length of a range of integers that data decide: what --bound says, what follows from
+ * a start and a limit that have one origin, and how many rows there are where rows are taken by it,
+ * as the experts of transformers take those of their tokens. */
 static bool range_most(Import *im, ValueId start, ValueId limit, ValueId delta, int64_t *most) {
-  int64_t step, span;
-  if (!dtype_is_int(ex_dtype(im, start)) || !one_const(im, delta, &step) || step <= 0 ||
-      !span_most(im, start, limit, &span))
-    return out_bound(im, 0, 0, most);
-  *most = out_bound_below(im, 0, 0, span / step + (span % step != 0));
-  return true;
+  int64_t step, span, bound, rows, least = INT64_MAX;
+  bool whole = dtype_is_int(ex_dtype(im, start));
+  if (whole && one_const(im, delta, &step) && step > 0 && span_most(im, start, limit, &span))
+    least = span / step + (span % step != 0);
+  if (whole && out_gathered_bound(im, 0, &rows))
+    least = min_i64(least, rows);
+  if (out_bound(im, 0, 0, &bound))
+    least = min_i64(least, bound);
+  *most = least;
+  return least != INT64_MAX;
 }
 
 /* Length of a range that data decide: the same formula, in the type that the runtime computes. */
