@@ -29,10 +29,16 @@ bool selection_names_op(StrView term, OpId op) {
 
 static bool names_node(StrView term) { return term.size > 1 && term.data[0] == '@'; }
 
+bool selection_names_operator(StrView term) {
+  return term.size && term.data[0] >= 'A' && term.data[0] <= 'Z';
+}
+
 static bool term_selects(StrView term, const Graph *g, NodeId n) {
   StrView star;
   if (names_node(term))
     return text_match((StrView){term.data + 1, term.size - 1}, node_place(g, n).node, &star);
+  if (selection_names_operator(term))
+    return sv_eq(term, node_place(g, n).op);
   return selection_names_op(term, (OpId)g->nodes[n].op);
 }
 
@@ -78,8 +84,8 @@ static bool selects_any(StrView term, const Graph *g) {
 void selection_warn_unused(DiagSink *sink, const char *setting, StrView selection, const Graph *g) {
   StrView term;
   while (selection_next(&selection, &term))
-    if (names_node(term) && !selects_any(term, g))
+    if ((names_node(term) || selection_names_operator(term)) && !selects_any(term, g))
       (void)diag_report(sink, DIAG_SELECTION_UNUSED, DIAG_NOWHERE,
-                        "%s=" SV_FMT ": no node of '" SV_FMT "' has that name", setting,
-                        SV_ARG(term), SV_ARG(graph_name(g)));
+                        "%s=" SV_FMT ": no node of '" SV_FMT "' has that %s", setting, SV_ARG(term),
+                        SV_ARG(graph_name(g)), names_node(term) ? "name" : "operator");
 }

@@ -14,22 +14,25 @@ static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
   return status;
 }
 
-/* An op of the IR, or the name of a node. */
+/* An op of the IR, an operator of ONNX, or the name of a node. */
 static EtcStatus check_term(YamlReader *r, StrView term) {
-  const char *names[OP_COUNT];
-  size_t count = 0;
+  const char *names[OPERATORS_MAX + OP_COUNT];
+  size_t operators = session_operators(names), count = operators;
   if (term.data[0] == '@')
     return term.size > 1 ? ETC_OK
                          : yaml_wrong(r, "write '@NAME', or '@*' for all nodes",
                                       "the name of a node is missing behind '@'");
+  for (size_t i = 0; i < operators; i++)
+    if (sv_eq_str(term, names[i]))
+      return ETC_OK;
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     if (selection_names_op(term, (OpId)op))
       return ETC_OK;
     names[count++] = arena_strdup(&r->s->arena, selection_local_name(op_schema((OpId)op)->name));
   }
   const char *nearest = text_nearest(term, names, count);
-  const char *hint =
-      nearest ? session_did_you_mean(r->s, nearest) : "names of nodes begin with '@'";
+  const char *hint = nearest ? session_did_you_mean(r->s, nearest)
+                             : "'etc ops' lists operators and ops; names of nodes begin with '@'";
   return yaml_wrong(r, hint, "there is no op '" SV_FMT "'", SV_ARG(term));
 }
 

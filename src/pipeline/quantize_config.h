@@ -3,8 +3,8 @@
  *     float: [add, "@*_head"]      # stay in floats
  *     weight-only: "@encoder*"         # quantized weights, computed in floats
  *
- * A term is an op of the IR, with or without namespace and overload, or behind '@' the name of a
- * node of the model, in which one '*' stands for any text. */
+ * A term is an op of the IR, with or without namespace and overload, an operator of ONNX, or behind
+ * '@' the name of a node of the model, in which one '*' stands for any text. */
 #ifndef ETC_PIPELINE_QUANTIZE_CONFIG_H
 #define ETC_PIPELINE_QUANTIZE_CONFIG_H
 

@@ -1,5 +1,6 @@
 /* --backend NAME:KEY=VALUE,…: which backends, and what they are told. */
 #include "backends/selection.h"
+#include "onnx/import.h"
 #include "pipeline/settings.h"
 
 #include "support/text.h"
@@ -25,10 +26,35 @@ static EtcStatus find_setting(Session *s, const Backend *backend, StrView key, u
                        "backend '%s' has no setting '" SV_FMT "'", backend->name, SV_ARG(key));
 }
 
+size_t session_operators(const char *names[OPERATORS_MAX]) {
+  size_t count = 0;
+  const OnnxOpRow *row;
+  while (count < OPERATORS_MAX && (row = onnx_op_row((uint32_t)count)))
+    names[count++] = row->name;
+  return count;
+}
+
+/* Reports a term that is no operator of ONNX. */
+static EtcStatus check_operator(Session *s, const BackendSetting *setting, StrView term) {
+  const char *names[OPERATORS_MAX];
+  size_t count = session_operators(names);
+  for (size_t i = 0; i < count; i++)
+    if (sv_eq_str(term, names[i]))
+      return ETC_OK;
+  const char *hint = session_did_you_mean(s, text_nearest(term, names, count));
+  return session_usage(s, "--backend",
+                       hint ? hint : "'etc ops --onnx' lists the operators",
+                       "%s: there is no operator '" SV_FMT "'", setting->name, SV_ARG(term));
+}
+
 static EtcStatus check_nodes(Session *s, const Backend *backend, const BackendSetting *setting,
                              StrView value) {
   StrView rest = value, term;
   while (selection_next(&rest, &term)) {
+    if (selection_names_operator(term)) {
+      TRY(check_operator(s, setting, term));
+      continue;
+    }
     if (selection_term_known(backend, term))
       continue;
     const char *hint = session_did_you_mean(s, selection_nearest(backend, term, &s->arena));

@@ -222,6 +222,9 @@ static void warn_nothing(Session *s, DiagPlace place, const Method *m) {
   else if (m->weights != DTYPE_F32)
     diag_hint(d, "weights of %s are not quantized: convert the model to float32",
               dtype_name(m->weights));
+  else if (m->options->quantize.floats.size)
+    diag_hint(d, "--quantize-config keeps nodes in floats: take some out of its list, or leave "
+                 "--quantize out");
   else if (m->options->quantize.scheme != QUANT_INT8)
     diag_hint(d, "convolutions are quantized by --quantize int8 with --calibrate PATH; else leave "
                  "--quantize out");

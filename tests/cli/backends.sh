@@ -14,10 +14,11 @@ t lower $mixed --backend xnnpack:min-ops=1,ops=exp+aten::mul.Tensor --explain
 t lower $mixed --backend "xnnpack:min-ops=1,skip=tanh+@enc/m*" --explain
 t lower $mixed --backend "xnnpack:ops=@dec/*,skip=@dec/tanh,min-ops=1" --explain
 t lower $mixed --backend "xnnpack:min-ops=1,skip=@dek/*+@enc/exp" --explain=json
+t lower $mixed --backend "xnnpack:min-ops=1,skip=Tanh" --explain
 
 # What the settings cannot be
 for settings in min=3 min-ops min-ops= min-ops=0 min-ops=-1 min-ops=3+4 min-ops=1,min-ops=2 ops= ops=tahn ops=aten::ad.Tensor skip=softmax \
-  skip=cumsum skip=@ skip=+ cpu= cpu=avx "cpu=avx2|avx512" nonsense=1 =1; do
+  skip=cumsum skip=Tahn skip=@ skip=+ cpu= cpu=avx "cpu=avx2|avx512" nonsense=1 =1; do
   t lower $data/mixed.onnx -o no.pte --backend "xnnpack:$settings"
 done
 t lower $data/mixed.onnx -o no.pte --backend xnnpack --explain=yaml

@@ -132,5 +132,10 @@ bad 'float: [linear\n'
 bad 'float: "@"\n'
 bad 'float: ["", add]\n'
 bad 'float: ["@nowhere"]\n'
+# Operators of ONNX: nodes of none here, and a lower case one.
+bad 'float: [Relu, LSTM]\n'
+bad 'float: [linear]\n'
+bad 'float: [conv]\n'
+bad 'float: [Convolve]\n'
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --quantize-config missing.yaml
 ls
