@@ -364,9 +364,8 @@ bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims 
     import_fail(im, DIAG_INPUT_RANK, "%s is a tensor of rank %u, not a list", what,
                 ex_rank(im, list));
   } else if (*known && values.count > MAX_RANK) {
-    build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                    "%s has %u entries, the runtime allows %d dimensions", what, values.count,
-                    MAX_RANK);
+    import_fail(im, DIAG_RANK_LIMIT, "%s has %u entries, the runtime allows %d dimensions", what,
+                values.count, MAX_RANK);
   } else if (*known) {
     *shape = dims_make(values.at, values.count);
   } else if (import_ok(im) && !out_declared_dims(im, 0, shape)) {
@@ -512,9 +511,8 @@ bool axes_read(Import *im, int64_t input_since, uint32_t rank, Axes *axes) {
   axes->run = v;
   SymInt length = ex_rank(im, v) ? ex_dim(im, v, 0) : 1;
   if (sym_is_const(length) && length > MAX_RANK)
-    return build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                           "there are %lld axes, the runtime allows %d dimensions",
-                           (long long)length, MAX_RANK);
+    return import_fail(im, DIAG_RANK_LIMIT, "there are %lld axes, the runtime allows %d dimensions",
+                       (long long)length, MAX_RANK);
   if (!sym_is_const(length) || length < 0)
     return import_fail(im, DIAG_INPUT_NOT_CONST, "the number of axes is not known when lowering");
   axes->count = (uint32_t)length;

@@ -192,10 +192,10 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
     return input_fails(im, name, DIAG_INPUT_TYPE, "declares no shape, not even its rank",
                        "declare its shape in the model, with names for the dimensions that vary");
   if (t->shape->n_dim > MAX_RANK)
-    return input_fails(im, name, DIAG_INPUT_RANK,
+    return input_fails(im, name, DIAG_RANK_LIMIT,
                        arena_printf(&im->scratch, "has rank %zu, the runtime allows %d",
                                     t->shape->n_dim, MAX_RANK),
-                       import_rank_hint);
+                       diag_row(DIAG_RANK_LIMIT)->hint);
   SymInt dims[MAX_RANK];
   for (size_t i = 0; i < t->shape->n_dim; i++)
     if (!dim_value(im, t->shape->dim[i], name, i, &dims[i]))
@@ -408,9 +408,9 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
                        "tensor '" SV_FMT "' has element type %s, which is not supported",
                        SV_ARG(onnx_text(t->name)), onnx_dtype_name(view.onnx_dtype));
   if (view.rank > MAX_RANK)
-    return build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                           "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
-                           SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
+    return import_fail(im, DIAG_RANK_LIMIT,
+                       "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
+                       SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
   TypeId type = graph_tensor_type(im->g, dtype, view.rank, view.dims, ORDER_CONTIGUOUS);
   Constant elements = {
       .data = view.data, .size = view.size, .file = view.file, .file_offset = view.file_offset};

@@ -55,9 +55,8 @@ ValueId labels_tensor(Import *im, const Onnx__TensorProto *t, const Labels **lab
   Texts texts;
   *labels = NULL;
   if (tensor_texts(im, t, &texts) && t->n_dims > MAX_RANK)
-    build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                    "tensor '" SV_FMT "' has rank %zu, the runtime allows %d",
-                    SV_ARG(onnx_text(t->name)), t->n_dims, MAX_RANK);
+    import_fail(im, DIAG_RANK_LIMIT, "tensor '" SV_FMT "' has rank %zu, the runtime allows %d",
+                SV_ARG(onnx_text(t->name)), t->n_dims, MAX_RANK);
   if (!import_ok(im))
     return 0;
   int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)texts.count + 1);

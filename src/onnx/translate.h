@@ -164,8 +164,6 @@ const Onnx__GraphProto *attr_graph(Import *im, const char *name);
 /* --- helpers --- */
 /* Reports at the current node and fails; returns 0, which is false, too. */
 ValueId import_fail(Import *im, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
-/* What to do where a tensor would have more dimensions than the runtime allows. */
-extern const char import_rank_hint[];
 bool import_ok(const Import *im);
 ValueId import_tensor(Import *im, const Onnx__TensorProto *t,
                       NameId name); /* a constant that borrows the file's bytes */

@@ -11,9 +11,6 @@
 
 bool import_ok(const Import *im) { return im->b.status == STATUS_OK; }
 
-const char import_rank_hint[] =
-    "merge dimensions where the model is made: the runtime allows 16, ONNX any number";
-
 ValueId import_fail(Import *im, DiagCode code, const char *format, ...) {
   va_list args;
   va_start(args, format);

@@ -183,8 +183,7 @@ void translate_one_hot(Import *im) {
   Dims s = shape_of(im, indices), to = {0};
   SymInt depth = 0;
   if (s.rank == MAX_RANK)
-    build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                    "the result would have more than %d dimensions", MAX_RANK);
+    import_fail(im, DIAG_RANK_LIMIT, "the result would have more than %d dimensions", MAX_RANK);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank + 1);
   if (!one_hot_depth(im, axis, &depth))
     return;

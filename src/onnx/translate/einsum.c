@@ -161,7 +161,7 @@ static LabelList joined(Import *im, const LabelList *a, const LabelList *b, cons
   memcpy(all.at + all.count + b->count, c->at, c->count);
   all.count += b->count + c->count;
   if (all.count > MAX_RANK)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "more than %d dimensions at once", MAX_RANK);
+    import_fail(im, DIAG_RANK_LIMIT, "more than %d dimensions at once", MAX_RANK);
   return all;
 }
 

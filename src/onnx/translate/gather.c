@@ -50,8 +50,7 @@ void translate_gather(Import *im) {
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x)),
            index_rank = ex_rank(im, index);
   if (ex_rank(im, x) - 1 + index_rank > MAX_RANK)
-    build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                    "the result would have more than %d dimensions", MAX_RANK);
+    import_fail(im, DIAG_RANK_LIMIT, "the result would have more than %d dimensions", MAX_RANK);
   if (!import_ok(im))
     return;
   Dims to = gathered_shape(im, x, axis, index);

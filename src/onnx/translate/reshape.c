@@ -122,9 +122,8 @@ void translate_unsqueeze(Import *im) {
     return;
   }
   if (from.rank + values.count > MAX_RANK)
-    build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint,
-                    "the result would have %u dimensions, the runtime allows %d",
-                    from.rank + values.count, MAX_RANK);
+    import_fail(im, DIAG_RANK_LIMIT, "the result would have %u dimensions, the runtime allows %d",
+                from.rank + values.count, MAX_RANK);
   uint32_t set = 0;
   to.rank = from.rank + values.count;
   for (uint32_t i = 0; i < values.count && import_ok(im); i++) {

@@ -139,7 +139,7 @@ static void learn_row(Import *im, Attempt *a, uint32_t k, ValueId row) {
       return;
     }
   if (value_rank(g, row) == MAX_RANK)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u has more than %d dimensions",
+    import_fail(im, DIAG_RANK_LIMIT, "output %u would have more than %d dimensions",
                 output_of(a, k), MAX_RANK);
   a->narrow |= s->row != type;
   s->row = type;

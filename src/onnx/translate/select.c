@@ -185,8 +185,7 @@ void translate_top_k(Import *im) {
   t.x = ex_permute(im, x, perm);
   t.shape = shape_of(im, t.x);
   if (s.rank == MAX_RANK)
-    build_fail_hint(&im->b, DIAG_INPUT_RANK, import_rank_hint, "TopK needs a rank below %d",
-                    MAX_RANK);
+    import_fail(im, DIAG_RANK_LIMIT, "TopK needs a rank below %d", MAX_RANK);
   if (!import_ok(im))
     return;
   ValueId values = 0, indices = 0;
