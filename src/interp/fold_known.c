@@ -156,10 +156,20 @@ static bool known_computed(Known *k, SymRounding rounding) {
   return true;
 }
 
+static bool known_unary(Known *k) {
+  if (!known_copy(k))
+    return false;
+  for (uint32_t i = 0; i < k->count; i++)
+    k->out[i] = fold_unary(&k->g->syms, node_cget(k->g, k->n)->op, k->out[i]);
+  return true;
+}
+
 static bool known_cast(Known *k) {
   DType to = value_dtype(k->g, node_result(k->g, k->n, 0)),
         from = value_dtype(k->g, node_value(k->g, k->n, 0));
-  return (dtype_is_int(from) || is_whole_float(from)) &&
+  if (to == DTYPE_BOOL)
+    return known_unary(k);
+  return (dtype_is_int(from) || is_whole_float(from) || from == DTYPE_BOOL) &&
          (to == DTYPE_I64 || to == DTYPE_I32 || is_whole_float(to)) &&
          (known_copy(k) || (dtype_is_int(to) && known_computed(k, SYM_TRUNC)));
 }
@@ -332,10 +342,8 @@ static bool known_where(Known *k) {
   if (!c || !a || !b)
     return false;
   for (uint32_t i = 0; i < k->count; i++) {
-    SymInt condition = c[nc == 1 ? 0 : i];
-    if (!sym_is_const(condition))
-      return false;
-    k->out[i] = condition ? a[na == 1 ? 0 : i] : b[nb == 1 ? 0 : i];
+    SymInt yes = a[na == 1 ? 0 : i], no = b[nb == 1 ? 0 : i];
+    k->out[i] = fold_choice(&k->g->syms, c[nc == 1 ? 0 : i], yes, no);
   }
   return true;
 }
@@ -359,14 +367,6 @@ static bool limit(Known *k, uint32_t arg, SymInt of(SymTable *t, SymInt a, SymIn
 /* Where the limits are the wrong way round, the upper one. */
 static bool known_clamp(Known *k) {
   return known_copy(k) && limit(k, 1, sym_max) && limit(k, 2, sym_min);
-}
-
-static bool known_neg(Known *k) {
-  if (!known_copy(k))
-    return false;
-  for (uint32_t i = 0; i < k->count; i++)
-    k->out[i] = sym_sub(&k->g->syms, 0, k->out[i]);
-  return true;
 }
 
 static bool known_fill(Known *k) {
@@ -428,7 +428,10 @@ static KnownFn *known_by(const Graph *g, NodeId n) {
       [OP_WHERE_SELF] = known_where,
       [OP_CLAMP] = known_clamp,
       [OP_CLAMP_TENSOR] = known_clamp,
-      [OP_NEG] = known_neg,
+      [OP_NEG] = known_unary,
+      [OP_ABS] = known_unary,
+      [OP_SIGN] = known_unary,
+      [OP_LOGICAL_NOT] = known_unary,
       [OP_EXPAND_COPY] = known_fill,
       [OP_AMAX] = known_greatest,
       [OP_AMIN] = known_least,
@@ -449,7 +452,10 @@ static bool all_fit(const SymTable *t, DType dtype, const SymInt *values, uint32
   if (dtype == DTYPE_I64)
     return true;
   int64_t most = sym_exact_max(dtype), least = -most;
-  if (dtype_is_int(dtype)) {
+  if (dtype == DTYPE_BOOL) {
+    most = 1;
+    least = 0;
+  } else if (dtype_is_int(dtype)) {
     bool negative = !dtype_is_unsigned(dtype);
     most = ((int64_t)1 << (8 * dtype_size(dtype) - negative)) - 1;
     least = negative ? -most - 1 : 0;
@@ -474,6 +480,8 @@ static ValueId from_size(Builder *b, NodeId n, SymInt size) {
   return t.rank ? build_view(b, v, dims, t.rank) : v;
 }
 
+enum { CONDITIONS_MAX = 64 }; /* more are a mask, of which no size is made */
+
 ValueId fold_known(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId result = node_result(g, n, 0);
@@ -495,6 +503,8 @@ ValueId fold_known(Fold *f, Builder *b, NodeId n) {
   bool constant = true;
   for (uint32_t i = 0; i < count; i++)
     constant &= sym_is_const(k.out[i]);
+  if (!constant && count > CONDITIONS_MAX && value_dtype(g, result) == DTYPE_BOOL)
+    return 0;
   if (!constant) {
     fold_set_contents(f, result, k.out, count);
     return count == 1 ? from_size(b, n, k.out[0]) : 0;

@@ -26,6 +26,15 @@ static DataRange operand(Ranges *r, NodeId n, uint32_t i) {
   return v ? range_of(r, v) : unknown;
 }
 
+/* An operand that may be a number instead, or left out. */
+static DataRange number(Ranges *r, NodeId n, uint32_t i, double otherwise) {
+  const Graph *g = r->im->g;
+  if (node_arg(g, n, i)->kind == ARG_VALUE)
+    return operand(r, n, i);
+  double x = node_scalar_or(g, n, i, otherwise);
+  return (DataRange){x, x};
+}
+
 static DataRange joined(DataRange a, DataRange b) {
   return (DataRange){fmin(a.lo, b.lo), fmax(a.hi, b.hi)};
 }
@@ -47,8 +56,6 @@ static DataRange converted(Ranges *r, NodeId n) {
   DType to = value_dtype(r->im->g, node_result(r->im->g, n, 0));
   if (dtype_is_float(to))
     return x;
-  if (to == DTYPE_BOOL)
-    return (DataRange){0, 1};
   bool fits = dtype_size(to) >= 4 || (x.lo >= 0 && x.hi <= INT8_MAX);
   return fits ? (DataRange){trunc(x.lo), trunc(x.hi)} : unknown;
 }
@@ -65,10 +72,9 @@ static DataRange of_relu(Ranges *r, NodeId n) {
 
 /* Of a maximum below the minimum all is the maximum. */
 static DataRange of_clamp(Ranges *r, NodeId n) {
-  const Graph *g = r->im->g;
-  double low = node_scalar_or(g, n, 1, -INFINITY), high = node_scalar_or(g, n, 2, INFINITY);
-  DataRange x = operand(r, n, 0);
-  return (DataRange){fmin(fmax(x.lo, low), high), fmin(fmax(x.hi, low), high)};
+  DataRange x = operand(r, n, 0), low = number(r, n, 1, -INFINITY),
+            high = number(r, n, 2, INFINITY);
+  return (DataRange){fmin(fmax(x.lo, low.lo), high.lo), fmin(fmax(x.hi, low.hi), high.hi)};
 }
 
 static DataRange of_minimum(Ranges *r, NodeId n) {
@@ -107,15 +113,46 @@ static DataRange of_quotient(Ranges *r, NodeId n) {
   return of_ends(a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi);
 }
 
+static DataRange of_whole_quotient(Ranges *r, NodeId n) {
+  DataRange x = of_quotient(r, n);
+  return (DataRange){floor(x.lo), ceil(x.hi)};
+}
+
+/* It has the sign of what is divided, and is no larger than that, nor than the divisor. */
+static DataRange of_remainder(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  double most = fmax(fabs(b.lo), fabs(b.hi));
+  return (DataRange){fmax(fmin(a.lo, 0), -most), fmin(fmax(a.hi, 0), most)};
+}
+
+static DataRange of_magnitude(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  return (DataRange){fmax(fmax(x.lo, -x.hi), 0), fmax(fabs(x.lo), fabs(x.hi))};
+}
+
+static DataRange of_sign(Ranges *r, NodeId n) {
+  DataRange x = operand(r, n, 0);
+  return (DataRange){(x.lo > 0) - (x.lo < 0), (x.hi > 0) - (x.hi < 0)};
+}
+
+/* Bits of what is not negative are no larger number. */
+static DataRange of_bits(Ranges *r, NodeId n) {
+  DataRange a = operand(r, n, 0), b = operand(r, n, 1);
+  if (a.lo < 0 && b.lo < 0)
+    return unknown;
+  return (DataRange){0, fmin(a.lo >= 0 ? a.hi : INFINITY, b.lo >= 0 ? b.hi : INFINITY)};
+}
+
 static DataRange of_negative(Ranges *r, NodeId n) {
   DataRange x = operand(r, n, 0);
   return (DataRange){-x.hi, -x.lo};
 }
 
 static DataRange of_shift(Ranges *r, NodeId n) {
-  DataRange x = operand(r, n, 0);
-  double by = exp2(node_scalar(r->im->g, n, 1));
-  return (DataRange){floor(x.lo / by), floor(x.hi / by)};
+  DataRange x = operand(r, n, 0), by = number(r, n, 1, 0);
+  double least = exp2(by.lo), most = exp2(by.hi);
+  DataRange moved = of_ends(x.lo / least, x.lo / most, x.hi / least, x.hi / most);
+  return (DataRange){floor(moved.lo), floor(moved.hi)};
 }
 
 /* Sums of what is not negative are at least its first one. */
@@ -140,19 +177,26 @@ static DataRange of_choice(Ranges *r, NodeId n) {
 static const struct {
   OpId op;
   RangeFn *rule;
-} rules[] = {{OP_ADD_TENSOR, of_sum},
+} rules[] = {{OP_ABS, of_magnitude},
+             {OP_ADD_TENSOR, of_sum},
              {OP_AMAX, same},
              {OP_AMIN, same},
+             {OP_BITWISE_AND_TENSOR, of_bits},
+             {OP_BITWISE_RIGHT_SHIFT_TENSOR, of_shift},
              {OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR, of_shift},
              {OP_CAT, of_list},
              {OP_CEIL, whole},
              {OP_CLAMP, of_clamp},
+             {OP_CLAMP_TENSOR, of_clamp},
              {OP_CLONE, same},
              {OP_CUMSUM, of_sums},
              {OP_DIV_TENSOR, of_quotient},
+             {OP_DIV_TENSOR_MODE, of_whole_quotient},
              {OP_EXPAND_COPY, same},
              {OP_FLIP, same},
              {OP_FLOOR, whole},
+             {OP_FLOOR_DIVIDE, of_whole_quotient},
+             {OP_FMOD_TENSOR, of_remainder},
              {OP_GATHER, same},
              {OP_INDEX_SELECT, same},
              {OP_INDEX_TENSOR, same},
@@ -165,6 +209,7 @@ static const struct {
              {OP_REPEAT, same},
              {OP_ROUND, whole},
              {OP_SELECT_COPY_INT, same},
+             {OP_SIGN, of_sign},
              {OP_SLICE_COPY_TENSOR, same},
              {OP_SPLIT_COPY_TENSOR, same},
              {OP_SPLIT_WITH_SIZES_COPY, same},
@@ -206,6 +251,8 @@ static DataRange compute(Ranges *r, ValueId v) {
     return unknown;
   if (of_elements(r->im, v, &range))
     return range;
+  if (value_dtype(g, v) == DTYPE_BOOL)
+    return (DataRange){0, 1};
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
   for (size_t i = 0; n && i < COUNT_OF(rules); i++)
     if (op == rules[i].op)

@@ -234,11 +234,13 @@ static bool span_below(const Graph *g, ValueId from, ValueId to, uint32_t depth,
 
 bool span_most(Import *im, ValueId from, ValueId to, int64_t *most) {
   enum { MINIMA_MAX = 4 };
-  double span;
-  if (!import_ok(im) || !span_below(im->g, from, to, MINIMA_MAX, &span) || span > INT32_MAX)
+  double span, apart = (data_range(im, to).hi - data_range(im, from).lo) * (1 + ROUNDING);
+  if (!import_ok(im))
     return false;
+  if (!span_below(im->g, from, to, MINIMA_MAX, &span) || apart < span)
+    span = apart;
   *most = int_clamped(span, 0, INT32_MAX);
-  return true;
+  return span < INT32_MAX;
 }
 
 /* The greatest size of the dim along which a Gather takes rows of a value that is known by now, or

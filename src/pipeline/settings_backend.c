@@ -42,8 +42,7 @@ static EtcStatus check_operator(Session *s, const BackendSetting *setting, StrVi
     if (sv_eq_str(term, names[i]))
       return ETC_OK;
   const char *hint = session_did_you_mean(s, text_nearest(term, names, count));
-  return session_usage(s, "--backend",
-                       hint ? hint : "'etc ops --onnx' lists the operators",
+  return session_usage(s, "--backend", hint ? hint : "'etc ops --onnx' lists the operators",
                        "%s: there is no operator '" SV_FMT "'", setting->name, SV_ARG(term));
 }
 

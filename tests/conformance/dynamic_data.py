@@ -88,4 +88,11 @@ CASES = [
     Case('columns that data choose as rows', 'float[n,8] x, int64[1] k', 'float[p,n] y',
          'z = Constant<value_ints = [0]>() o = Constant<value_ints = [1]>() v = Slice(x, z, k, o) n = Shape<end = 1>(x) s = Concat<axis = 0>(k, n) y = Reshape(v, s)',
          feeds=lambda n, m: [floats(n, 8), np.array([m])], sizes=((3, 2), (1, 1), (8, 8), (5, 3)), flags=('--bound=y:0=8',)),
+    # Numbers computed of what a condition says, or of a number that is clipped, bound ranges without a flag.
+    Case('ranges of numbers with bounds', 'float[n] x, int64 k, int64 j', ', '.join(f'int64[l{c}] y{c}' for c in 'abcdefg'),
+         'o = Constant<value = int64 {0}>() i = Constant<value = int64 {1}>() low = Constant<value = int64 {-5}>() high = Constant<value = int64 {9}>() three = Constant<value = int64 {3}>() '
+         'd = Clip(k, low, high) p = Greater(k, j) q = Less(j, three) an = Abs(d) bn0 = Div(d, three) bn = Abs(bn0) r = Or(p, q) cn = Cast<to = 7>(r) dn0 = Sign(j) dn = Add(dn0, i) '
+         'en0 = Mod<fmod = 1>(k, three) en = Abs(en0) fn = Where(p, an, three) gn0 = Xor(p, q) gn1 = Cast<to = 7>(gn0) gn2 = Mod(d, three) gn = Add(gn2, gn1) '
+         + ' '.join(f'y{c} = Range(o, {c}n, i)' for c in 'abcdefg'),
+         lambda n, m: [floats(n), np.array(n - 7), np.array(m - 4)], sizes=((3, 2), (1, 8), (8, 1), (14, 4), (20, 6), (8, 3)), high=20),
 ]

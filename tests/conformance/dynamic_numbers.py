@@ -107,4 +107,22 @@ CASES = [
          'z0 = Constant<value_ints = [0]>() o = Constant<value_ints = [1]>() n = Shape<end = 1>(x) p = Concat<axis = 0>(c, n) k = Slice(x, z0, c, o) y = Reshape(k, p) '
          'z = Slice(x, f, s, o)',
          lambda n, m: [floats(n, m)]),
+    # size // 2 and size // size as transformers' exporter and torchlib write them: the quotient, less 1 where signs differ and something is left.
+    Case('floor division of sizes by their signs', 'float[n,m] x', 'int64[a] u, int64[b] v, int64[c] w',
+         'o = Constant<value = int64 {0}>() i = Constant<value = int64 {1}>() two = Constant<value = int64 {2}>() f = Constant<value = int64 {-4}>() '
+         'r = Shape<start = 0, end = 1>(x) n = Squeeze(r) c = Shape<start = 1, end = 2>(x) m = Squeeze(c) e = Add(n, f) '
+         + ''.join(f'{k}q = Div({s}, {d}) {k}s = Sign({s}) {k}t = Sign({d}) {k}e = Equal({k}s, {k}t) {k}n = Not({k}e) {k}m = Mod({s}, {d}) {k}b = Cast<to = 9>({k}m) '
+                   f'{k}a = And({k}n, {k}b) {k}i = Cast<to = 7>({k}a) {k}f = Sub({k}q, {k}i) ' for k, s, d in (('a', 'n', 'two'), ('b', 'm', 'n'), ('c', 'e', 'two')))
+         + 'u = Range(o, af, i) v = Range(o, bf, i) w = Range(cf, two, i)',
+         lambda n, m: [np.zeros((n, m), np.float32)], sizes=((3, 5), (1, 1), (6, 2), (2, 7), (4, 8))),
+    # Conditions on sizes that another size of the range decides otherwise, and what is made of them.
+    Case('sizes by conditions', 'float[n,m] x', ', '.join(f'int64[l{k}] y{k}' for k in 'abcdefghij'),
+         'o = Constant<value = int64 {0}>() i = Constant<value = int64 {1}>() two = Constant<value = int64 {2}>() five = Constant<value = int64 {5}>() '
+         'r = Shape<start = 0, end = 1>(x) n = Squeeze(r) p = Shape<start = 1, end = 2>(x) m = Squeeze(p) d = Sub(n, m) g = Greater(n, five) l = LessOrEqual(m, n) '
+         'q = Mod(n, two) even = Equal(q, o) odd = Not(even) same = Equal(n, m) h = Div(n, two) an = Abs(d) cn = Where(g, five, n) dn = Where(even, n, m) '
+         'en0 = Cast<to = 7>(odd) en = Add(h, en0) fn0 = Xor(g, l) fn1 = Cast<to = 7>(fn0) fn = Add(fn1, i) gn0 = Or(same, odd) gn1 = Cast<to = 7>(gn0) gn = Mul(gn1, m) '
+         'hn0 = And(g, even) hn1 = Cast<to = 6>(hn0) hn = Cast<to = 7>(hn1) in0 = Mod<fmod = 1>(d, two) in = Add(in0, i) jn0 = Sign(d) jn1 = Cast<to = 9>(jn0) jn2 = Where(jn1, an, five) '
+         'jn = Sub(jn2, jn0) bn0 = GreaterOrEqual(n, m) bn1 = Less(n, five) bn2 = Or(bn1, bn0) bn3 = Cast<to = 1>(bn2) bn4 = Abs(bn3) bn = Cast<to = 7>(bn4) '
+         + ' '.join(f'y{k} = Range(o, {k}n, i)' for k in 'abcdefghij'),
+         lambda n, m: [np.zeros((n, m), np.float32)], sizes=tuple((n, m) for n in (1, 2, 4, 5, 6, 7, 8) for m in (1, 3, 5, 8))),
 ]
