@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from dynamic_case import Case, codes, floats, fractions, rows_at_run, weights
+from dynamic_case import Case, codes, floats, fractions, quantized, rows_at_run, weights
+
+
+def low_weights(*shape):
+    """Codes of 7 bits: ONNX Runtime adds products in pairs of 16 bits where the CPU has no better instruction."""
+    return f"Constant<value = int8[{','.join(map(str, shape))}] {{{', '.join(str(i * 37 % 121 - 60) for i in range(int(np.prod(shape))))}}}>()"
+
 
 CASES = [
     # Long transforms are two products; also of half a spectrum, of rows that are too short or too long, and of frames.
@@ -55,4 +61,10 @@ CASES = [
              ('a', (1, 8), 'strides = [4]', ''), ('b', (2, 4), 'strides = [2], pads = [1,1]', ', v'), ('c', (1, 3), 'strides = [2], pads = [1,1], output_padding = [1]', ''),
              ('d', (3, 5), 'strides = [5]', ''), ('e', (2, 7), 'strides = [2], pads = [3,2]', ', v'))),
          lambda n, m: [floats(1, 32, n)], sizes=((200, 1), (3, 1), (77, 1)), least_n=3, high=200),
+    # Whole numbers, which lie between no two codes; the second convolution takes the images that the first one gives.
+    Case('quantized convolutions of lines', 'float[n,4,m] x', 'float[n,3,m] y',
+         's = Constant<value_float = 1.0>() u = Constant<value_float = 11.3>() v = Constant<value_float = 651.7>() o = Constant<value = int8 {3}>() z = Constant<value = int8 {0}>() '
+         + quantized('a', 'x') + f'wq = {low_weights(5, 4, 3)} w = DequantizeLinear(wq, s, z) b = Conv<pads = [1,1]>(a, w) c = Relu(b) cq = QuantizeLinear(c, u, o) d = DequantizeLinear(cq, u, o) '
+         + f'pq = {low_weights(3, 5, 1)} p = DequantizeLinear(pq, s, z) e = Conv(d, p) eq = QuantizeLinear(e, v, o) y = DequantizeLinear(eq, v, o)',
+         lambda n, m: [np.round(floats(n, 4, m) * 8)], sizes=((1, 1), (8, 8), (3, 5), (1, 8))),
 ]
