@@ -250,10 +250,17 @@ static bool used_by_pair(const Graph *g, NodeId n) {
   return true;
 }
 
+/* Other sizes of x might do, where they are not known. */
+static void refuse_range(XnnLowering *l, ValueId x) {
+  bool varies = xl_dynamic_dim_count(l->g, x) != 0;
+  xl_refuse(l, varies ? XNN_RULE_RUN_TIME_RANGE : XNN_RULE_QUANTIZATION,
+            R_STR("supported", "one-image"));
+}
+
 /* Nothing: products of codes quantize their operand by themselves. */
 void lower_choice(XnnLowering *l, NodeId n) {
   if (!used_by_pair(l->g, n))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
+    refuse_range(l, node_value(l->g, n, 0));
 }
 
 /* x, with its three dims in order behind an axis of size 1. */
@@ -289,7 +296,7 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
   NodeId from = value_def(l->g, node_value(l->g, n, 0));
   if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic ||
       !is_one_image(l->g, node_result(l->g, n, 0)))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
+    refuse_range(l, node_result(l->g, n, 0));
   if (!xl_ok(l))
     return;
   bool by_rows = quantization_of(l->g, from).rows;
