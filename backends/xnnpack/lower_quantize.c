@@ -74,14 +74,23 @@ XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id) {
   return moved ? other_codes(l, &q, id, false) : id;
 }
 
-/* x and y in the same layout; not as views left them. */
+/* x and y in the same layout, or both as views left x. */
 static void convert(XnnLowering *l, ValueId x, ValueId y) {
+  Quantization q;
   l->takes_codes = true;
-  if (xl_has_permuted(l, x))
-    (void)xl_plain(l, x);
   XnnInOut io = xl_in_out(l, x, y);
+  if (xl_codes(l->g, y, &q))
+    xl_set_codes(l, io.out, &q);
   xl_unary(l, XNN_CONVERT, io.in, io.out);
   l->takes_codes = false;
+}
+
+/* x not as views left it: axes are dropped from floats only, and nodes that quantize at run time
+ * take the rows and images that the graph has. */
+static void convert_in_order(XnnLowering *l, ValueId x, ValueId y) {
+  if (xl_has_permuted(l, x))
+    (void)xl_plain(l, x);
+  convert(l, x, y);
 }
 
 static bool check_parameters(XnnLowering *l, NodeId n, ValueId codes) {
@@ -106,7 +115,11 @@ static bool check_parameters(XnnLowering *l, NodeId n, ValueId codes) {
 
 void lower_quantize(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
-  if (check_parameters(l, n, y))
+  if (!check_parameters(l, n, y))
+    return;
+  if (xl_is_output(l, y))
+    convert_in_order(l, x, y);
+  else
     convert(l, x, y);
 }
 
@@ -237,10 +250,17 @@ static bool used_by_pair(const Graph *g, NodeId n) {
   return true;
 }
 
+/* Other sizes of x might do, where they are not known. */
+static void refuse_range(XnnLowering *l, ValueId x) {
+  bool varies = xl_dynamic_dim_count(l->g, x) != 0;
+  xl_refuse(l, varies ? XNN_RULE_RUN_TIME_RANGE : XNN_RULE_QUANTIZATION,
+            R_STR("supported", "one-image"));
+}
+
 /* Nothing: products of codes quantize their operand by themselves. */
 void lower_choice(XnnLowering *l, NodeId n) {
   if (!used_by_pair(l->g, n))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
+    refuse_range(l, node_value(l->g, n, 0));
 }
 
 /* x, with its three dims in order behind an axis of size 1. */
@@ -276,7 +296,7 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
   NodeId from = value_def(l->g, node_value(l->g, n, 0));
   if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic ||
       !is_one_image(l->g, node_result(l->g, n, 0)))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
+    refuse_range(l, node_result(l->g, n, 0));
   if (!xl_ok(l))
     return;
   bool by_rows = quantization_of(l->g, from).rows;
@@ -284,7 +304,7 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
     mark_grid(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
     return;
   }
-  convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
+  convert_in_order(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
   if (xl_ok(l) && by_rows)
     l->x.nodes[l->x.node_count - 1].fields[2] = XNN_MARK_ROWS;
 }

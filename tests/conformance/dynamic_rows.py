@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from dynamic_case import Case, codes, floats, fractions, rows_at_run, weights
+from dynamic_case import Case, codes, floats, fractions, quantized, rows_at_run, weights
+
+
+def low_weights(*shape):
+    """Codes of 7 bits: ONNX Runtime adds products in pairs of 16 bits where the CPU has no better instruction."""
+    return f"Constant<value = int8[{','.join(map(str, shape))}] {{{', '.join(str(i * 37 % 121 - 60) for i in range(int(np.prod(shape))))}}}>()"
+
 
 CASES = [
     # Long transforms are two products; also of half a spectrum, of rows that are too short or too long, and of frames.
@@ -61,4 +67,10 @@ CASES = [
          'a, b = Split<axis = 0, num_outputs = 2>(e) s = Squeeze(a) t = Squeeze(b) r = Range(zero, s, one) q = Range(s, t, one) '
          'f = Gather(x, r) g = Gather<axis = -2>(x, q) h = MatMul(f, v) i = MatMul(g, w) y = Concat<axis = 0>(h, i)',
          lambda n, m: [floats(n, 4), np.array([n // 2, n], np.int64)], sizes=((8, 1), (1, 1), (5, 1))),
+    # Whole numbers, which lie between no two codes; the second convolution takes the images that the first one gives.
+    Case('quantized convolutions of lines', 'float[n,4,m] x', 'float[n,3,m] y',
+         's = Constant<value_float = 1.0>() u = Constant<value_float = 11.3>() v = Constant<value_float = 651.7>() o = Constant<value = int8 {3}>() z = Constant<value = int8 {0}>() '
+         + quantized('a', 'x') + f'wq = {low_weights(5, 4, 3)} w = DequantizeLinear(wq, s, z) b = Conv<pads = [1,1]>(a, w) c = Relu(b) cq = QuantizeLinear(c, u, o) d = DequantizeLinear(cq, u, o) '
+         + f'pq = {low_weights(3, 5, 1)} p = DequantizeLinear(pq, s, z) e = Conv(d, p) eq = QuantizeLinear(e, v, o) y = DequantizeLinear(eq, v, o)',
+         lambda n, m: [np.round(floats(n, 4, m) * 8)], sizes=((1, 1), (8, 8), (3, 5), (1, 8))),
 ]
