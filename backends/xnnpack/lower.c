@@ -341,14 +341,29 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
 
 /* --- nodes --- */
 
+/* What varies of an operand varies of the result, whose last dims belong to those of the operand:
+ * values that no value of the graph stands for are not marked otherwise. */
+static void mark_dynamic(XnnLowering *l, XnnId in, XnnId out) {
+  const XnnValue *from = &l->x.values[in];
+  XnnValue *to = &l->x.values[out];
+  for (uint32_t i = 0; i < from->rank && i < to->rank; i++)
+    if (from->dynamic >> (from->rank - 1 - i) & 1)
+      to->dynamic |= (uint8_t)(1U << (to->rank - 1 - i));
+}
+
 void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out) {
-  if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, kind, in, out, 0);
+  if (!xl_ok(l))
+    return;
+  XNN_ADD_NODE(&l->x, kind, in, out, 0);
+  mark_dynamic(l, in, out);
 }
 
 void xl_binary(XnnLowering *l, XnnNodeKind kind, XnnId a, XnnId b, XnnId out) {
-  if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, kind, a, b, out, 0);
+  if (!xl_ok(l))
+    return;
+  XNN_ADD_NODE(&l->x, kind, a, b, out, 0);
+  mark_dynamic(l, a, out);
+  mark_dynamic(l, b, out);
 }
 
 XnnId xl_scaled(XnnLowering *l, XnnId in, double factor) {
@@ -362,6 +377,9 @@ void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank,
     return;
   POOL_PUSH(l->transposes, l->transpose_count, l->transpose_capacity,
             (XnnTranspose){l->node, out, l->transposes_for});
+  for (uint32_t i = 0; i < rank; i++)
+    if (l->x.values[in].dynamic >> perm[i] & 1)
+      l->x.values[out].dynamic |= (uint8_t)(1U << i);
   uint32_t vector = xnn_vector(&l->x, perm, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }

@@ -33,14 +33,21 @@ typedef struct Marks {
   uint32_t *products; /* by Mark.weight */
 } Marks;
 
+/* Whether the product takes the weight in the order of its channels. */
+static bool takes_channels(const Graph *g, NodeId n, NodeId product) {
+  return node_cget(g, product)->op == OP_LINEAR ? node_value(g, product, 1) == node_result(g, n, 0)
+                                                : node_cget(g, product)->op == OP_CONVOLUTION &&
+                                                      !node_bool(g, product, CONV_TRANSPOSED);
+}
+
 /* Of one product alone, in the order of its channels, and neither large nor of one column. */
 static bool is_channels(const Graph *g, NodeId n, NodeId product) {
   ValueId w = node_value(g, n, 0);
   uint64_t size = (uint64_t)dims_count(value_type(g, w)->dims, 0, value_rank(g, w)),
            channels = (uint64_t)value_dim(g, w, 0), columns = channels ? size / channels : 0;
-  return node_cget(g, product)->op == OP_CONVOLUTION && !node_bool(g, product, CONV_TRANSPOSED) &&
-         value_used_once(g, w) && wrap_dim(node_int(g, n, OBSERVE_AXIS), value_rank(g, w)) == 0 &&
-         columns > 1 && columns <= TAPS_MAX && size <= CODES_MAX;
+  return takes_channels(g, n, product) && value_used_once(g, w) &&
+         wrap_dim(node_int(g, n, OBSERVE_AXIS), value_rank(g, w)) == 0 && columns > 1 &&
+         columns <= TAPS_MAX && size <= CODES_MAX;
 }
 
 /* The product with the weight that is marked at n, of 4 bits or, with channels, of 8; 0: its codes
@@ -111,7 +118,7 @@ static Marks find_marks(Graph *g, bool channels, Arena *arena) {
   return m;
 }
 
-/* The windows of a sample that are taken. */
+/* The rows of a sample that are taken. */
 static void limit_windows(Marks *m, uint64_t total) {
   uint64_t samples = total < SAMPLES ? total : SAMPLES;
   for (uint32_t i = 0; i < m->operand_count; i++)

@@ -22,6 +22,7 @@ static Status compare(Measure *r, const char *data, QuantizeErrors *out) {
   out->samples = dataset_count(set);
   r->compare.effects = true;
   Status status = compare_run(&r->compare, set, progress ? &progress->samples : NULL, &r->s->sink);
+  out->effect_samples = r->compare.effect_samples;
   dataset_close(set);
   return status;
 }

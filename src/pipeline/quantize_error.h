@@ -15,8 +15,8 @@ typedef struct QuantizeError {
 } QuantizeError;
 
 typedef struct QuantizeErrors {
-  uint64_t samples;
-  QuantizeError *rows, *outputs; /* rows: the worst `effect` first */
+  uint64_t samples, effect_samples; /* these: on which nodes were quantized alone */
+  QuantizeError *rows, *outputs;    /* rows: the worst `effect` first */
   uint32_t row_count, output_count;
 } QuantizeErrors;
 

@@ -10,7 +10,7 @@
 
 /* Effects: samples, runs for each sample that is compared, and pairs of a sample, at most; of pairs
  * more than both of these the noisiest. */
-enum { EFFECT_SAMPLES = 4, EFFECT_RUNS = 2, EFFECT_PAIRS = 64 };
+enum { EFFECT_SAMPLES = 16, EFFECT_RUNS = 4, EFFECT_PAIRS = 64 };
 
 typedef struct Comparison {
   Compare *c;
@@ -278,8 +278,10 @@ Status compare_run(Compare *c, DataSet *set, SampleProgress *progress, DiagSink 
   uint64_t count = dataset_count(set), runs = count * EFFECT_RUNS,
            some = runs / (c->pair_count + 1) + 1;
   o.effect_pairs = runs > EFFECT_PAIRS ? runs : EFFECT_PAIRS;
-  if (c->effects)
-    o.effect_step = (count - 1) / (some < EFFECT_SAMPLES ? some : EFFECT_SAMPLES) + 1;
+  if (c->effects) {
+    o.effect_step = (count - 1) / min_u64(some, EFFECT_SAMPLES) + 1;
+    c->effect_samples = (count - 1) / o.effect_step + 1;
+  }
   Status status = samples_run(&loop, set, progress, sink);
   arena_release(&arena);
   return status;

@@ -47,7 +47,8 @@ typedef struct Compare {
   const CompareForce *forces; /* results of nodes, beside the pairs that are no outputs */
   uint32_t force_count;
   bool effects; /* those of the pairs are wanted: a run of the graph in floats for each pair, on
-                   some samples, as many as cost about what the comparison costs */
+                   some samples, as many as cost about twice what the comparison costs */
+  uint64_t effect_samples; /* how many those were */
 } Compare;
 
 /* Runs both graphs on the samples that set has left (samples_run); of the sample at hand a thread

@@ -56,7 +56,7 @@ static void add_rows(const Moments *m, const float *x, uint64_t rows) {
   }
 }
 
-/* Which of `total` windows is the i-th that is taken: those of multiples of the golden ratio are
+/* Which of `total` rows is the i-th that is taken: those of multiples of the golden ratio are
  * spread evenly however many there are (Knuth, volume 3, 6.4). */
 static uint64_t pick(const Moments *m, uint64_t i, uint64_t total) {
   const uint64_t golden = 0x9E3779B97F4A7C15; /* of 2^64 */
@@ -71,25 +71,57 @@ static uint64_t picked(const Moments *m, uint64_t total) {
 
 enum { CHUNK = 1 << 18 }; /* elements that are gathered at a time */
 
-static void add_windows(const Graph *g, const Moments *m, const Tensor *t) {
-  ConvWindows w;
-  uint64_t size = row_size(m), most = CHUNK / size + 1;
-  if (!conv_windows(&w, g, m->window, t) || (uint64_t)(w.channels * w.taps) != size)
-    return;
-  uint64_t total = (uint64_t)w.count, rows = picked(m, total);
+/* Writes row i of what a user of rows has. */
+typedef void FillRow(const void *user, uint64_t i, float *row);
+
+/* Of `total` rows as many as m takes. */
+static void add_picked(const Moments *m, uint64_t total, FillRow *fill, const void *user) {
+  uint64_t size = row_size(m), most = CHUNK / size + 1, rows = picked(m, total);
   float *some = xrealloc(NULL, most * size * sizeof *some);
   for (uint64_t begin = 0; begin < rows; begin += most) {
     uint64_t count = rows - begin < most ? rows - begin : most;
     for (uint64_t i = 0; i < count; i++)
-      conv_window(&w, t->data, (int64_t)pick(m, begin + i, total), some + i * size);
+      fill(user, pick(m, begin + i, total), some + i * size);
     add_rows(m, some, count);
   }
   xfree(some);
 }
 
+typedef struct Windows {
+  ConvWindows w;
+  const float *data;
+} Windows;
+
+static void fill_window(const void *user, uint64_t i, float *row) {
+  const Windows *w = user;
+  conv_window(&w->w, w->data, (int64_t)i, row);
+}
+
+static void add_windows(const Graph *g, const Moments *m, const Tensor *t) {
+  Windows w = {.data = t->data};
+  if (conv_windows(&w.w, g, m->window, t) && (uint64_t)(w.w.channels * w.w.taps) == row_size(m))
+    add_picked(m, (uint64_t)w.w.count, fill_window, &w);
+}
+
+typedef struct Matrix {
+  const float *data;
+  uint64_t columns;
+} Matrix;
+
+static void fill_matrix(const void *user, uint64_t i, float *row) {
+  const Matrix *x = user;
+  memcpy(row, x->data + i * x->columns, x->columns * sizeof *row);
+}
+
 static void add_matrix(const Moments *m, const Tensor *t) {
-  if (t->rank && t->dims[t->rank - 1] == (int64_t)m->columns)
-    add_rows(m, t->data, (uint64_t)tensor_numel(t) / m->columns);
+  Matrix x = {t->data, m->columns};
+  if (t->rank == 0 || t->dims[t->rank - 1] != (int64_t)m->columns)
+    return;
+  uint64_t total = (uint64_t)tensor_numel(t) / m->columns;
+  if (picked(m, total) == total)
+    add_rows(m, t->data, total);
+  else
+    add_picked(m, total, fill_matrix, &x);
 }
 
 static void watch(void *user, ValueId v, Tensor *t) {

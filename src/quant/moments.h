@@ -13,7 +13,7 @@ typedef struct Moments {
   NodeId window;   /* that convolution, whose rows are its windows: [channels, taps]; or 0 */
   uint64_t groups; /* of the convolution, or 1: a row has groups * columns elements */
   uint64_t columns;
-  uint64_t most; /* windows of one sample, spread over all; 0: each */
+  uint64_t most; /* rows of a value that are taken, spread over all; 0: each */
   float *sums; /* [groups, columns, moments_width(columns)]: at [i, j] the sum of x_i * x_k over all
                   rows, where k is column j of the window of i. Zeros behind the last column */
 } Moments;

@@ -52,7 +52,8 @@ static const char convolutions[] =
     "[0, 0], 2)\n"
     "  %5: f32[1, 2, 3, 4] = aten::convolution(%1, %3, none, [1, 1], [0, 0], [1, 1], false, "
     "[0, 0], 1)\n"
-    "  output %4 \"y\", %5 \"z\"\n"
+    "  %6: f32[1, 12, 2] = aten::view_copy(%0, [1, 12, 2])\n"
+    "  output %4 \"y\", %5 \"z\", %6 \"rows\"\n"
     "}\n";
 
 /* Taps of the first one, with stride 2, padding 1, and a dilation of 2 along the columns. */
@@ -62,10 +63,27 @@ static float tap_of(const float *x, uint32_t group, uint32_t place, uint32_t tap
   return y < 0 || y >= 3 || c < 0 || c >= 4 ? 0 : x[group * 12 + (unsigned)(y * 4 + c)];
 }
 
-/* Two convolutions of one operand: windows in two groups, and five of twelve places. */
+/* Whether five of twelve different pairs, of a[i * step] and b[i * step], have these sums. */
+static bool are_five(const float *a, const float *b, size_t step, const float sums[2]) {
+  for (uint32_t mask = 0; mask < 1 << 12; mask++) {
+    float own = 0, both = 0, count = 0;
+    for (uint32_t k = 0; k < 12; k++)
+      if (mask >> k & 1) {
+        own += a[k * step] * a[k * step];
+        both += a[k * step] * b[k * step];
+        count++;
+      }
+    if (count == 5 && own == sums[0] && both == sums[1])
+      return true;
+  }
+  return false;
+}
+
+/* Two convolutions of one operand: windows in two groups, and five of twelve places; and five rows
+ * of a matrix. */
 static void test_windows(void **state) {
   Sample s;
-  float taps[2][4][4] = {{{0}}}, places[2][2] = {{0}}, x[24];
+  float taps[2][4][4] = {{{0}}}, places[2][2] = {{0}}, rows[2][2] = {{0}}, x[24];
   char path[] = "/tmp/etc-moments-XXXXXX.npy";
   DataSet *set;
   uint32_t found = 0;
@@ -74,7 +92,9 @@ static void test_windows(void **state) {
   make_npy(path, 1, 24, x);
   sample_parse(&s, convolutions);
   Moments list[] = {{.groups = 2, .columns = 4, .sums = taps[0][0]},
-                    {.groups = 1, .columns = 2, .most = 5, .sums = places[0]}};
+                    {.groups = 1, .columns = 2, .most = 5, .sums = places[0]},
+                    {.groups = 1, .columns = 2, .most = 5, .sums = rows[0]}};
+  list[2].value = graph_output(s.g, 2);
   for (FOR_NODES(s.g, n))
     if (node_cget(s.g, n)->op == OP_CONVOLUTION) {
       list[found].window = n;
@@ -91,18 +111,8 @@ static void test_windows(void **state) {
         sum += tap_of(x, group, place, i / 4) * tap_of(x, group, place, i % 4);
       assert_true(taps[group][i / 4][i % 4] == sum);
     }
-  uint32_t fits = 0; /* five different places have these sums */
-  for (uint32_t mask = 0; mask < 1 << 12; mask++) {
-    float own = 0, both = 0, count = 0;
-    for (uint32_t k = 0; k < 12; k++)
-      if (mask >> k & 1) {
-        own += x[k] * x[k];
-        both += x[k] * x[12 + k];
-        count++;
-      }
-    fits += count == 5 && own == places[0][0] && both == places[0][1];
-  }
-  assert_true(fits > 0 && places[1][0] == places[0][1]);
+  assert_true(are_five(x, x + 12, 1, places[0]) && places[1][0] == places[0][1]);
+  assert_true(are_five(x, x + 1, 2, rows[0]) && rows[1][0] == rows[0][1]);
   unlink(path);
   sample_release(&s);
 }

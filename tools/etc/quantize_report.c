@@ -74,6 +74,10 @@ static const char *cosine(Report *r, const CompareSums *sums) {
 static void print_text(Report *r, StrBuf *out) {
   const QuantizeErrors *e = &r->errors;
   uint32_t shown = r->s->sink.verbose || e->row_count < ROWS ? e->row_count : ROWS;
+  if (e->row_count && e->effect_samples < e->samples)
+    strbuf_printf(
+        out, "output dB: each node alone, on %" PRIu64 " of %" PRIu64 " samples; the rest on all\n",
+        e->effect_samples, e->samples);
   strbuf_printf(out, "%9s %7s %7s %8s  %s\n", "output dB", "own dB", "all dB", "cosine",
                 e->row_count ? "value" : "no node is quantized");
   for (uint32_t i = 0; i < shown; i++) {
@@ -111,6 +115,7 @@ static void print_json(Report *r, StrBuf *out) {
   json_init(&w, out, true);
   json_open_object(&w);
   json_named_uint(&w, "samples", e->samples);
+  json_named_uint(&w, "output_sqnr_samples", e->effect_samples);
   json_named_array(&w, "values");
   for (uint32_t i = 0; i < e->row_count; i++) {
     const QuantizeError *row = &e->rows[i];
