@@ -19,9 +19,9 @@ bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims
 /* The bound of dim `dim` of output i (out_bound), or `most`, which follows from the operands, where
  * that is less or there is no bound. */
 int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most);
-/* How long output i, distinct integers, may be as Gather nodes of the main graph take rows of
- * values that are known by now by it: there are not more; false when there is none. Costs a walk
- * over the nodes. */
+/* The greatest length of output i, distinct integers, where Gather nodes of the main graph take
+ * rows by it: the number of rows, of values that are imported by now. False when there is no such
+ * node. Costs a walk over the nodes. */
 bool out_gathered_bound(Import *im, uint32_t i, int64_t *most);
 /* The most that `to` is above `from`, or 0, where how they are computed tells it: min(from + 1, a)
  * is at most 1 above. Both have one element. */

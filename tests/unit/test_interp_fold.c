@@ -105,7 +105,8 @@ static void test_choices(void **state) {
   known_release(&k);
 }
 
-/* What all values of the symbols decide is a constant; of a float it may be -0, which is none. */
+/* What all values of the symbols decide is a constant. A remainder of floats may be -0, which no
+ * expression gives. */
 static void test_decided(void **state) {
   Known k;
   known_init(&k);
