@@ -185,18 +185,19 @@ static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *a
   const char *what = arena_vprintf(s->scratch, format, args);
   va_end(args);
   Diag *d = diag_begin(s->sink, code, s->place);
+  what = arena_printf(s->scratch, "byte %llu, in %s: %s", (unsigned long long)(at - s->base),
+                      short_name(type->descriptor), what);
   size_t line = text_line(s->base, s->size);
-  if (line) {
+  const char *hint = onnx_other_format(s->base, s->size);
+  if (line)
     diag_message(d, "this is not an ONNX model: it begins with the text \"%.*s\"", (int)line,
                  (const char *)s->base);
-    if (s->sink->verbose)
-      diag_note(d, "byte %llu, in %s: %s", (unsigned long long)(at - s->base),
-                short_name(type->descriptor), what);
-  } else {
-    diag_message(d, "not a readable ONNX file: byte %llu, in %s: %s",
-                 (unsigned long long)(at - s->base), short_name(type->descriptor), what);
-  }
-  const char *hint = onnx_other_format(s->base, s->size);
+  else if (hint)
+    diag_message(d, "this is not an ONNX model");
+  else
+    diag_message(d, "not a readable ONNX file: %s", what);
+  if ((line || hint) && s->sink->verbose)
+    diag_note(d, "%s", what);
   if (hint)
     diag_hint(d, "%s", hint);
   s->status = diag_end(d);
