@@ -70,6 +70,9 @@ bool onnx_next_term(StrView *rest, StrView *term);
 /* Whether a dim_param stands for any size and names nothing, as "?" does. Dims of such a name are
  * not equal, unless --dim names it. */
 bool onnx_dim_is_nameless(StrView dim_param);
+/* The size that a dim_param of digits stands for, as torch writes sizes that can be no other; a
+ * term of a sum, too. False for all else, and beyond the sizes that a dimension may have. */
+bool onnx_dim_number(StrView dim_param, int64_t *size);
 /* Whether --value VALUE is for this input. */
 bool onnx_value_is_for(StrView value, StrView input);
 

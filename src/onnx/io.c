@@ -11,6 +11,10 @@ bool onnx_dim_is_nameless(StrView dim_param) {
   return !dim_param.size || text_among(dim_param, "?|*|-1|None|unk|unknown");
 }
 
+bool onnx_dim_number(StrView dim_param, int64_t *size) {
+  return text_parse_i64(dim_param, size) && *size >= 0 && *size <= INT64_MAX / 16;
+}
+
 static DimName *find_dim(ImportState *s, NameId name) {
   for (uint32_t i = 0; i < s->dim_count; i++)
     if (s->dims[i].name == name)
@@ -66,8 +70,8 @@ static SymInt flag_value(Import *im, const DimFlag *flag) {
 
 /* A term of a name that is a sum: a number, or the name of a dim whose size is given. */
 static bool term_size(Import *im, StrView term, SymInt *out) {
-  if (text_parse_i64(term, out))
-    return *out >= 0 && *out <= INT64_MAX / 16;
+  if (onnx_dim_number(term, out))
+    return true;
   term = root_name(im, term);
   if (!term.size ||
       (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !import_dim_flag(im, term)))

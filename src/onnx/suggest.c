@@ -75,14 +75,10 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   ARENA_PUSH(s->arena, s->dims, s->count, (Dim){name, input, axis});
 }
 
-static bool is_number(StrView name) {
-  int64_t number;
-  return text_parse_i64(name, &number) && number >= 0;
-}
-
 /* Whether a term of a name that is a sum gets its size elsewhere. */
 static bool has_size(const Suggester *s, StrView term) {
-  bool found = is_number(term);
+  int64_t size;
+  bool found = onnx_dim_number(term, &size);
   for (uint32_t i = 0; i < s->options->dim_count && !found; i++)
     found = sv_eq(s->options->dims[i].name, term);
   for (uint32_t i = 0; i < s->count && !found; i++)
@@ -93,9 +89,10 @@ static bool has_size(const Suggester *s, StrView term) {
 /* Leaves out the dims that are sums of others, or numbers. */
 static void drop_sums(Suggester *s) {
   uint32_t kept = 0;
+  int64_t size;
   for (uint32_t i = 0; i < s->count; i++) {
     StrView rest = s->dims[i].name, term;
-    bool sum = memchr(rest.data, '+', rest.size) || is_number(rest);
+    bool sum = memchr(rest.data, '+', rest.size) || onnx_dim_number(rest, &size);
     while (sum && onnx_next_term(&rest, &term))
       sum = has_size(s, term);
     if (!sum)
