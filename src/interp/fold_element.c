@@ -20,7 +20,7 @@ static SymInt truncated(SymTable *t, SymInt a, SymInt b) {
   return sym_add(t, above, sym_min(t, 0, sym_ceildiv(t, a, b)));
 }
 
-/* A quotient of whole numbers; false where the way that it is rounded is not known. */
+/* A quotient of integers; false where the way that it is rounded is not known. */
 static bool quotient(Graph *g, NodeId n, SymInt a, SymInt b, SymInt *out) {
   SymTable *t = &g->syms;
   bool floors = node_cget(g, n)->op == OP_FLOOR_DIVIDE;

@@ -113,7 +113,7 @@ static DataRange of_quotient(Ranges *r, NodeId n) {
   return of_ends(a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi);
 }
 
-static DataRange of_whole_quotient(Ranges *r, NodeId n) {
+static DataRange of_integer_quotient(Ranges *r, NodeId n) {
   DataRange x = of_quotient(r, n);
   return (DataRange){floor(x.lo), ceil(x.hi)};
 }
@@ -191,11 +191,11 @@ static const struct {
              {OP_CLONE, same},
              {OP_CUMSUM, of_sums},
              {OP_DIV_TENSOR, of_quotient},
-             {OP_DIV_TENSOR_MODE, of_whole_quotient},
+             {OP_DIV_TENSOR_MODE, of_integer_quotient},
              {OP_EXPAND_COPY, same},
              {OP_FLIP, same},
              {OP_FLOOR, whole},
-             {OP_FLOOR_DIVIDE, of_whole_quotient},
+             {OP_FLOOR_DIVIDE, of_integer_quotient},
              {OP_FMOD_TENSOR, of_remainder},
              {OP_GATHER, same},
              {OP_INDEX_SELECT, same},

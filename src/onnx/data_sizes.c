@@ -234,9 +234,9 @@ static bool span_below(const Graph *g, ValueId from, ValueId to, uint32_t depth,
 
 bool span_most(Import *im, ValueId from, ValueId to, int64_t *most) {
   enum { MINIMA_MAX = 4 };
-  double span, apart = (data_range(im, to).hi - data_range(im, from).lo) * (1 + ROUNDING);
   if (!import_ok(im))
     return false;
+  double span, apart = (data_range(im, to).hi - data_range(im, from).lo) * (1 + ROUNDING);
   if (!span_below(im->g, from, to, MINIMA_MAX, &span) || apart < span)
     span = apart;
   *most = int_clamped(span, 0, INT32_MAX);

@@ -17,14 +17,13 @@ static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
 /* An op of the IR, an operator of ONNX, or the name of a node. */
 static EtcStatus check_term(YamlReader *r, StrView term) {
   const char *names[OPERATORS_MAX + OP_COUNT];
-  size_t operators = session_operators(names), count = operators;
+  size_t count = session_operators(names);
   if (term.data[0] == '@')
     return term.size > 1 ? ETC_OK
                          : yaml_wrong(r, "write '@NAME', or '@*' for all nodes",
                                       "the name of a node is missing behind '@'");
-  for (size_t i = 0; i < operators; i++)
-    if (sv_eq_str(term, names[i]))
-      return ETC_OK;
+  if (session_is_operator(term))
+    return ETC_OK;
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     if (selection_names_op(term, (OpId)op))
       return ETC_OK;

@@ -83,6 +83,8 @@ const char *session_did_you_mean(Session *s, const char *nearest);
 /* Names of the operators of ONNX models that can be lowered, of all domains; returns how many. */
 enum { OPERATORS_MAX = 1024 };
 size_t session_operators(const char *names[OPERATORS_MAX]);
+/* Whether name is one of them. */
+bool session_is_operator(StrView name);
 /* NAME, at, REST; false without a name or `at`. */
 bool session_split(StrView value, char at, StrView *name, StrView *rest);
 /* The value of an option with two parts, neither of them empty: "--state INPUT:OUTPUT". */

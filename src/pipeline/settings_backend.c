@@ -34,14 +34,20 @@ size_t session_operators(const char *names[OPERATORS_MAX]) {
   return count;
 }
 
+bool session_is_operator(StrView name) {
+  const OnnxOpRow *row;
+  for (uint32_t i = 0; (row = onnx_op_row(i)); i++)
+    if (sv_eq_str(name, row->name))
+      return true;
+  return false;
+}
+
 /* Reports a term that is no operator of ONNX. */
 static EtcStatus check_operator(Session *s, const BackendSetting *setting, StrView term) {
   const char *names[OPERATORS_MAX];
-  size_t count = session_operators(names);
-  for (size_t i = 0; i < count; i++)
-    if (sv_eq_str(term, names[i]))
-      return ETC_OK;
-  const char *hint = session_did_you_mean(s, text_nearest(term, names, count));
+  if (session_is_operator(term))
+    return ETC_OK;
+  const char *hint = session_did_you_mean(s, text_nearest(term, names, session_operators(names)));
   return session_usage(s, "--backend", hint ? hint : "'etc ops --onnx' lists the operators",
                        "%s: there is no operator '" SV_FMT "'", setting->name, SV_ARG(term));
 }

@@ -103,25 +103,20 @@ static void add_windows(const Graph *g, const Moments *m, const Tensor *t) {
     add_picked(m, (uint64_t)w.w.count, fill_window, &w);
 }
 
-typedef struct Matrix {
-  const float *data;
-  uint64_t columns;
-} Matrix;
-
-static void fill_matrix(const void *user, uint64_t i, float *row) {
-  const Matrix *x = user;
-  memcpy(row, x->data + i * x->columns, x->columns * sizeof *row);
+static void fill_row(const void *user, uint64_t i, float *row) {
+  const Tensor *t = user;
+  uint64_t columns = (uint64_t)t->dims[t->rank - 1];
+  memcpy(row, (const float *)t->data + i * columns, columns * sizeof *row);
 }
 
 static void add_matrix(const Moments *m, const Tensor *t) {
-  Matrix x = {t->data, m->columns};
   if (t->rank == 0 || t->dims[t->rank - 1] != (int64_t)m->columns)
     return;
   uint64_t total = (uint64_t)tensor_numel(t) / m->columns;
   if (picked(m, total) == total)
     add_rows(m, t->data, total);
   else
-    add_picked(m, total, fill_matrix, &x);
+    add_picked(m, total, fill_row, t);
 }
 
 static void watch(void *user, ValueId v, Tensor *t) {

@@ -95,10 +95,10 @@ static bool range_sound(Import *im) {
  * as the experts of transformers take those of their tokens. */
 static bool range_most(Import *im, ValueId start, ValueId limit, ValueId delta, int64_t *most) {
   int64_t step, span, bound, rows, least = INT64_MAX;
-  bool whole = dtype_is_int(ex_dtype(im, start));
-  if (whole && one_const(im, delta, &step) && step > 0 && span_most(im, start, limit, &span))
+  bool is_int = dtype_is_int(ex_dtype(im, start));
+  if (is_int && one_const(im, delta, &step) && step > 0 && span_most(im, start, limit, &span))
     least = span / step + (span % step != 0);
-  if (whole && out_gathered_bound(im, 0, &rows))
+  if (is_int && out_gathered_bound(im, 0, &rows))
     least = min_i64(least, rows);
   if (out_bound(im, 0, 0, &bound))
     least = min_i64(least, bound);
