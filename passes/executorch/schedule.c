@@ -9,8 +9,6 @@
  * in use than before goes first, without a choice: later it could only free less or as much. */
 #include "passes/executorch/schedule.h"
 
-#include <stdlib.h>
-
 #include "support/random.h"
 
 enum {
@@ -44,7 +42,7 @@ typedef struct State {
 /* Running a node after a state. */
 typedef struct Move {
   uint64_t live, peak, hash;
-  uint32_t first, state, node;
+  uint32_t first, state, node, at; /* node: s->ready[at] */
 } Move;
 
 typedef struct Step {
@@ -55,8 +53,10 @@ typedef struct Beam {
   const ScheduleProblem *p;
   State *states, *next;
   uint32_t count;
-  Move *moves; /* WIDTH * CHOICES */
+  Move moves[CHOICES]; /* after one state, the best first */
   uint32_t move_count;
+  Move best[WIDTH]; /* after all of them, the best first; each leads to another set of nodes */
+  uint32_t best_count;
   Step *steps; /* WIDTH a level */
   uint64_t limit, work;
   uint32_t width; /* orders kept */
@@ -132,8 +132,7 @@ static uint64_t node_hash(uint32_t node) {
 }
 
 /* Less in use first; then what is nearer to the order as it was. */
-static int compare_moves(const void *a, const void *b) {
-  const Move *x = a, *y = b;
+static int compare_moves(const Move *x, const Move *y) {
   int order = ORDER(x->live, y->live);
   order = order ? order : ORDER(y->first, x->first);
   order = order ? order : ORDER(x->hash, y->hash);
@@ -149,16 +148,42 @@ static bool goes_before(const Move *a, const Move *b) {
   return a->first != b->first ? a->first > b->first : a->node < b->node;
 }
 
-/* Keeps a move among the best of the CHOICES that begin at `from`. */
-static void keep_move(Beam *b, uint32_t from, const Move *m) {
+/* Whether the kth node that waits for none after state s would not be kept: seen without making the
+ * move. */
+static bool is_refused(const Beam *b, const State *s, uint32_t k) {
+  if (b->move_count < CHOICES)
+    return false;
+  const Move *last = &b->moves[CHOICES - 1];
+  uint64_t live = s->live + (uint64_t)s->costs[k].after;
+  return live > last->live ||
+         (live == last->live && s->ready[k] != s->first && s->ready[k] > last->node);
+}
+
+/* Keeps a move among the best after one state. */
+static void keep_move(Beam *b, const Move *m) {
   uint32_t at = b->move_count;
-  if (at - from < CHOICES)
+  if (at < CHOICES)
     b->move_count++;
   else if (!goes_before(m, &b->moves[--at]))
     return;
-  for (; at > from && goes_before(m, &b->moves[at - 1]); at--)
+  for (; at > 0 && goes_before(m, &b->moves[at - 1]); at--)
     b->moves[at] = b->moves[at - 1];
   b->moves[at] = *m;
+}
+
+/* Keeps a move among the best after all states: of those that lead to the same set of nodes, which
+ * stand beside each other, the best one. */
+static void keep_best(Beam *b, const Move *m) {
+  uint32_t at = b->best_count;
+  while (at > 0 && compare_moves(m, &b->best[at - 1]) < 0)
+    at--;
+  if (at == b->width || (at > 0 && b->best[at - 1].hash == m->hash))
+    return;
+  uint32_t end = at; /* the place that is given up */
+  if (at == b->best_count || b->best[at].hash != m->hash)
+    end = b->best_count < b->width ? b->best_count++ : b->width - 1;
+  memmove(&b->best[at + 1], &b->best[at], (end - at) * sizeof *b->best);
+  b->best[at] = *m;
 }
 
 /* Running the kth node that waits for none after state i. */
@@ -175,29 +200,40 @@ static Move make_move(const Beam *b, uint32_t i, uint32_t k) {
                 s->hash ^ node_hash(node),
                 first,
                 i,
-                node};
+                node,
+                k};
 }
 
 /* The nodes to try after state i. */
 static void find_moves(Beam *b, uint32_t i) {
   const State *s = &b->states[i];
-  uint32_t from = b->move_count;
   int64_t room = (int64_t)(b->limit - s->live);
+  b->move_count = 0;
   for (uint32_t k = 0; k < s->ready_count; k++)
     if (s->costs[k].after <= 0 && s->costs[k].during <= room) { /* no choice */
       b->moves[b->move_count++] = make_move(b, i, k);
       return;
     }
   for (uint32_t k = 0; k < s->ready_count; k++)
-    if (s->costs[k].during <= room) {
+    if (s->costs[k].during <= room && !is_refused(b, s, k)) {
       Move m = make_move(b, i, k);
-      keep_move(b, from, &m);
+      keep_move(b, &m);
     }
 }
 
 static void add_ready(const ScheduleProblem *p, State *s, uint32_t node) {
   s->ready[s->ready_count] = (uint16_t)node;
   s->costs[s->ready_count++] = node_cost(p, s->left, node);
+}
+
+/* All but the one at that place. */
+static void copy_ready(const State *in, uint32_t at, State *out) {
+  uint32_t behind = in->ready_count - at - 1;
+  out->ready_count = in->ready_count - 1;
+  memcpy(out->ready, in->ready, at * sizeof *out->ready);
+  memcpy(out->ready + at, in->ready + at + 1, behind * sizeof *out->ready);
+  memcpy(out->costs, in->costs, at * sizeof *out->costs);
+  memcpy(out->costs + at, in->costs + at + 1, behind * sizeof *out->costs);
 }
 
 static void apply_move(Beam *b, const Move *m, State *out) {
@@ -212,16 +248,12 @@ static void apply_move(Beam *b, const Move *m, State *out) {
   out->peak = m->peak;
   out->hash = m->hash;
   out->first = m->first;
-  out->ready_count = 0;
   out->predecessor_count[m->node] = RAN;
+  copy_ready(in, m->at, out);
   for (uint32_t i = 0; i < n->use_count; i++)
     last_use |= --out->left[n->uses[i].buffer] == 1;
-  for (uint32_t i = 0; i < in->ready_count; i++)
-    if (in->ready[i] != m->node) {
-      out->ready[out->ready_count] = in->ready[i];
-      out->costs[out->ready_count++] =
-          last_use ? node_cost(p, out->left, in->ready[i]) : in->costs[i];
-    }
+  for (uint32_t i = 0; last_use && i < out->ready_count; i++)
+    out->costs[i] = node_cost(p, out->left, out->ready[i]);
   for (uint32_t i = 0; i < n->successor_count; i++)
     if (--out->predecessor_count[n->successors[i]] == 0)
       add_ready(p, out, n->successors[i]);
@@ -230,18 +262,17 @@ static void apply_move(Beam *b, const Move *m, State *out) {
 /* Runs one more node; false when no order is left. */
 static bool advance(Beam *b, Step *steps) {
   uint32_t kept = 0;
-  b->move_count = 0;
+  b->best_count = 0;
   for (uint32_t i = 0; i < b->count; i++) {
     find_moves(b, i);
+    for (uint32_t k = 0; k < b->move_count; k++)
+      keep_best(b, &b->moves[k]);
     b->work += b->states[i].ready_count;
   }
-  qsort(b->moves, b->move_count, sizeof *b->moves, compare_moves);
-  for (uint32_t i = 0; i < b->move_count && kept < b->width; i++) {
-    const Move *m = &b->moves[i];
-    if (i && m->hash == m[-1].hash)
-      continue;
+  for (; kept < b->best_count; kept++) {
+    const Move *m = &b->best[kept];
     apply_move(b, m, &b->next[kept]);
-    steps[kept++] = (Step){(uint16_t)m->state, (uint16_t)m->node};
+    steps[kept] = (Step){(uint16_t)m->state, (uint16_t)m->node};
   }
   b->work += (uint64_t)kept * (b->p->node_count + b->p->buffer_count) * 2;
   State *swap = b->states;
@@ -304,7 +335,6 @@ bool schedule_search_whole(const ScheduleProblem *p, uint64_t enough, Arena *scr
   Beam b = {.p = p,
             .states = make_states(p, scratch),
             .next = make_states(p, scratch),
-            .moves = ARENA_ARRAY(scratch, Move, WIDTH * CHOICES),
             .steps = ARENA_ARRAY(scratch, Step, (size_t)n * WIDTH),
             .work = *work,
             .width = n < MANY ? WIDTH : LEAST_WIDTH};
