@@ -110,7 +110,7 @@ void xnn_write_delegate(BackendContext *c, Graph *g, XnnLowering *l, DelegateCod
   xl_fuse(l);
   xnn_drop_dead(&l->x, c->scratch);
   xl_pin_broadcast(l, c->scratch);
-  xl_keep_ranks(l, c->scratch);
+  xl_fit_tables(l, c->scratch);
   xl_finish_constants(l);
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l->x.data_count + 1);
   for (uint32_t i = 0; i < l->x.data_count; i++)

@@ -322,8 +322,8 @@ void xl_finish_constants(XnnLowering *l);
 void xl_fuse(XnnLowering *l);
 /* Keeps results from the places of operands that are broadcast in some calls only (pin.c). */
 void xl_pin_broadcast(XnnLowering *l, Arena *scratch);
-/* Keeps dims that constants of one element add to values of 8 bits (ranks.c). */
-void xl_keep_ranks(XnnLowering *l, Arena *scratch);
+/* Keeps what XNNPACK makes tables of within what it does right (tables.c). */
+void xl_fit_tables(XnnLowering *l, Arena *scratch);
 
 /* Nodes. */
 void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out);

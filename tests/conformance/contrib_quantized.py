@@ -295,7 +295,19 @@ def four_bit_cases():
             yield Case(f"DequantizeLinear_{kind}_{name}_plain", "DequantizeLinear", "q s", {}, product, **more)
 
 
-ALL = (recurrent_cases, four_bit_cases, nbits_cases, qlinear_cases, product_cases, linear_cases, nbits_bytes)
+def pool_cases():
+    """Windows that ceil_mode lets reach beyond the pads."""
+    own = np.random.default_rng(3)
+    for dtype in (U8, I8):
+        x = own.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, (2, 3, 7, 4)).astype(dtype)
+        given = {"xs": F32(0.0625), "xz": np.array(3, dtype), "ys": F32(0.0713), "yz": np.array(9, dtype)}
+        for counted in (0, 1):
+            for pads in ([0, 0, 0, 0], [1, 0, 0, 1]):
+                yield Case(f"QLinearAveragePool_{np.dtype(dtype).name}_ceil_{counted}{sum(pads)}", "QLinearAveragePool", "x xs xz ys yz", {"x": x},
+                           given, out=(dtype,), rtol=0, atol=1, kernel_shape=[3, 2], strides=[2, 3], pads=pads, ceil_mode=1, count_include_pad=counted)
+
+
+ALL = (recurrent_cases, four_bit_cases, nbits_cases, qlinear_cases, product_cases, linear_cases, nbits_bytes, pool_cases)
 
 
 def main():

@@ -170,7 +170,7 @@ def main():
     p.add_argument("--seed", type=int, default=BASE_SEED)
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--replay", nargs="?", const=True, metavar="CASE")
-    p.add_argument("--only", type=lambda x: set(x.split(",")), help="operators that the nodes are taken from")
+    p.add_argument("--only", type=lambda x: set(x.split(",")), help="operators that the nodes are taken from, as patterns of the shell")
     p.add_argument("--extra", action="append", default=[], help="one more argument of etc lower")
     p.add_argument("--no-shrink", action="store_true")
     p.add_argument("--no-floor", dest="floor", action="store_false", help="any number of operators will do")

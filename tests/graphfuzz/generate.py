@@ -1,11 +1,13 @@
 """From a seed to a case: which operators, how many, which outputs, further inputs, other sizes."""
 
+import fnmatch
 import random
 
 import numpy as np
 import onnx
 
 import attention  # noqa: F401  each family registers its operators
+import contrib  # noqa: F401
 import control  # noqa: F401
 import convolution  # noqa: F401
 import elementwise  # noqa: F401
@@ -30,13 +32,13 @@ def candidates(opset, only=None):
     found = []
     for name, rows in FAMILIES.items():
         for since, until, function, weight in rows:
-            if since <= opset <= until and (only is None or name in only):
+            if since <= opset <= until and (only is None or any(fnmatch.fnmatchcase(name, x) for x in only)):
                 found.append((name, function, weight or float(only is not None)))
     return found
 
 
 def generate(seed, only=None, rejected=None):
-    """The case of a seed. `only`: names of operators. `rejected` counts (operator, reason) of what did not come to be."""
+    """The case of a seed. `only`: patterns of names of operators. `rejected` counts (operator, reason) of what did not come to be."""
     rng = random.Random(seed)
     opset = rng.choice([o for o in OPSETS if only is None or candidates(o, only)] or OPSETS)
     builder = Builder(seed, opset, rng.random() < SYMBOLIC_SHARE)

@@ -126,6 +126,8 @@ def make_model(graph, opset, functions):
     opsets = [helper.make_opsetid("", opset)]
     if functions:
         opsets.append(helper.make_opsetid("local", 1))
+    if any(n.domain == "com.microsoft" for n in graph.node):
+        opsets.append(helper.make_opsetid("com.microsoft", 1))
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, functions=functions)
 
 

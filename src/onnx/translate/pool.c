@@ -251,10 +251,12 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
   return ex_div(im, sums, count);
 }
 
-ValueId window_average(Import *im, ValueId x) {
+ValueId window_average(Import *im, ValueId x, bool count_ceil) {
   Window w;
   if (!read_pool(im, x, &w))
     return 0;
+  if (count_ceil && attr_flag(im, "count_include_pad", false))
+    spell_out_ceil(im, x, &w);
   bool count_pads = attr_flag(im, "count_include_pad", false) || no_pads(&w);
   uint32_t rank = w.rank;
   if (rank == 3 || !all_are(w.dilation, rank, 1) || !pads_fit_kernel(&w) ||
@@ -266,7 +268,7 @@ ValueId window_average(Import *im, ValueId x) {
   return from_2d(im, y, rank);
 }
 
-void translate_average_pool(Import *im) { out(im, 0, window_average(im, in_required(im, 0))); }
+void translate_average_pool(Import *im) { out(im, 0, window_average(im, in_required(im, 0), false)); }
 
 /* The p of a p-norm. */
 static double norm_order(Import *im) {

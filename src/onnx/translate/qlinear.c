@@ -150,7 +150,7 @@ static bool channels_last(Import *im) { return attr_flag(im, "channels_last", fa
 
 void translate_qlinear_average_pool(Import *im) {
   bool last = channels_last(im);
-  ValueId y = window_average(im, channels_first(im, real_in(im, 0), last));
+  ValueId y = window_average(im, channels_first(im, real_in(im, 0), last), true);
   out_quantized(im, channels_back(im, y, last), 3, 0);
 }
 

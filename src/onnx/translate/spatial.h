@@ -41,8 +41,10 @@ ValueId window_convolve(Import *im, ValueId x, ValueId weight, ValueId bias, con
                         int64_t group);
 /* The convolution that the current node's attributes describe; bias may be 0. */
 ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias);
-/* The pools that they describe; window_max binds output 1, the indices, where it is wanted. */
-ValueId window_average(Import *im, ValueId x);
+/* The pools that they describe; window_max binds output 1, the indices, where it is wanted.
+ * count_ceil: what ceil_mode lets a window reach beyond the pads counts as pads do, as in ONNX
+ * Runtime's pools of codes (ONNX's AveragePool does not count it). */
+ValueId window_average(Import *im, ValueId x, bool count_ceil);
 ValueId window_max(Import *im, ValueId x);
 /* One entry a dim as INTS arguments. */
 #define W_ARG(array, w) A_INTS(array, (w)->rank)
