@@ -45,12 +45,41 @@ static void pool(XnnLowering *l, XnnNodeKind kind, const Pool *p, XnnId in, XnnI
                  0);
 }
 
+/* A window is read whole for each element of the result. Maxima along one dim and then the other
+ * read fewer, but store those between them: less than half as many make up for that. */
+static bool separates(const Pool *p) {
+  uint64_t window = (uint64_t)p->kernel[0] * p->kernel[1],
+           apart = (uint64_t)p->kernel[1] * p->stride[0] + p->kernel[0];
+  return p->kernel[0] > 1 && p->kernel[1] > 1 && 2 * apart <= window;
+}
+
+/* The part of a window in one dim. */
+static Pool along(const Pool *p, uint32_t dim) {
+  Pool one = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+  one.kernel[dim] = p->kernel[dim];
+  one.stride[dim] = p->stride[dim];
+  one.before[dim] = p->before[dim];
+  one.after[dim] = p->after[dim];
+  one.dilation[dim] = p->dilation[dim];
+  return one;
+}
+
 void lower_max_pool(XnnLowering *l, NodeId n) {
   Pool p;
   if (!xl_results_unused(l, n, 1) || !read_pool(l, n, 4, node_bool(l->g, n, 5), &p))
     return;
-  XnnId in = xl_nhwc(l, node_value(l->g, n, 0));
-  pool(l, XNN_MAX_POOLING2D, &p, in, xl_result_nhwc(l, node_result(l->g, n, 0)));
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  XnnId in = xl_nhwc(l, x);
+  if (separates(&p)) {
+    Pool columns = along(&p, 1);
+    SymInt sizes[] = {value_dim(l->g, x, 0), value_dim(l->g, x, 2), value_dim(l->g, y, 3),
+                      value_dim(l->g, x, 1)};
+    XnnId narrow = xl_sym_temp(l, 4, sizes);
+    pool(l, XNN_MAX_POOLING2D, &columns, in, narrow);
+    in = narrow;
+    p = along(&p, 0);
+  }
+  pool(l, XNN_MAX_POOLING2D, &p, in, xl_result_nhwc(l, y));
 }
 
 /* Zeros around the image, which the divisor counts; what ceil_mode hangs over stays padding. */

@@ -343,13 +343,27 @@ static bool ranks_are_legal(const Graph *g, ValueId low, ValueId other, NodeId n
   return rank == 0 || rank == value_rank(g, result) || value_same_type(g, other, result);
 }
 
+/* The expand that gives v, or a repeat of nothing but dims of 1, which does the same. */
+static NodeId match_expand(const Graph *g, ValueId v) {
+  NodeId d = match_op(g, v, OP_REPEAT);
+  if (!d)
+    return match_op(g, v, OP_EXPAND_COPY);
+  ValueId x = node_value(g, d, 0);
+  uint32_t rank = value_rank(g, x), lead = value_rank(g, v) - rank;
+  const SymInt *times = node_ints(g, d, 1);
+  for (uint32_t i = 0; i < rank; i++)
+    if (value_dim(g, x, i) != 1 && times[lead + i] != 1)
+      return 0;
+  return d;
+}
+
 /* An expand in front of a broadcasting elementwise op with two operands is left to the op. */
 static ValueId unexpand_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId changed = 0;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), other = node_value(g, n, 1 - i);
-    NodeId d = match_op(g, v, OP_EXPAND_COPY);
+    NodeId d = match_expand(g, v);
     if (!d || !broadcasts_to(g, node_value(g, d, 0), other, node_result(g, n, 0)) ||
         (g->level == LEVEL_EDGE && !ranks_are_legal(g, node_value(g, d, 0), other, n)))
       continue;

@@ -73,4 +73,10 @@ CASES = [
          + quantized('a', 'x') + f'wq = {low_weights(5, 4, 3)} w = DequantizeLinear(wq, s, z) b = Conv<pads = [1,1]>(a, w) c = Relu(b) cq = QuantizeLinear(c, u, o) d = DequantizeLinear(cq, u, o) '
          + f'pq = {low_weights(3, 5, 1)} p = DequantizeLinear(pq, s, z) e = Conv(d, p) eq = QuantizeLinear(e, v, o) y = DequantizeLinear(eq, v, o)',
          lambda n, m: [np.round(floats(n, 4, m) * 8)], sizes=((1, 1), (8, 8), (3, 5), (1, 8))),
+    # A start or limit with a fraction, and one that is a size: centers of pixels.
+    Case('ranges of sizes and fractions', 'float[n,m] x', 'float[a] y, float[b] z, float[c] u, float[d] v',
+         's = Shape(x) i = Constant<value_int = 0>() j = Gather(s, i) k = Cast<to = 1>(j) h = Constant<value_float = 0.5>() o = Constant<value_float = 1.0>() '
+         'p = Constant<value_float = 40.25>() t = Constant<value_float = -3.0>() y = Range(h, k, o) z = Range(k, p, o) u = Range(p, k, t) '
+         'q = Neg(p) v = Range(k, q, t)',
+         lambda n, m: [floats(n, m)]),
 ]

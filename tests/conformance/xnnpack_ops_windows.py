@@ -502,3 +502,21 @@ def dynamic_phase_cases():
     for kernel, pad, groups, depth in ((4, 1, 1, 3), (4, 0, 1, 24), (3, 1, 1, 3), (4, 1, 16, 1)):
         for dims in ([1, 16, "h", 6], [2, 16, 6, "w"]):
             yield conv(f"one-{kernel}-{pad}-{groups}-{dims[0]}", dims, (16, depth, kernel, kernel), images, groups, strides=[2, 2], pads=[pad] * 4)
+
+
+def large_pool_cases():
+    """Maxima over large windows, which are those of columns and then of rows: unequal, dilated, of images of varying size, between codes."""
+    draw = np.random.default_rng(20261130)
+
+    def image(*shape):
+        return {"x": draw.standard_normal(shape).astype(np.float32)}
+
+    yield single("large-pool", "MaxPool", ["x"], image(2, 3, 9, 8), kernel_shape=[5, 5], pads=[2] * 4)
+    yield single("large-pool-unequal", "MaxPool", ["x"], image(1, 2, 14, 17), kernel_shape=[7, 5], strides=[1, 2], pads=[3, 0, 3, 0], dilations=[1, 2])
+    yield single("large-pool-hangs-over", "MaxPool", ["x"], image(1, 2, 16, 15), kernel_shape=[8, 8], strides=[3, 3], ceil_mode=1)
+    yield single("large-pool-varying", "MaxPool", ["x"], [image(2, 3, 9, 8), image(1, 3, 5, 12), image(1, 3, 12, 5)], kernel_shape=[9, 9], pads=[4] * 4,
+                 shapes={"x": ["n", 3, "h", "w"]}, dims={"n": "1..2", "h": "5..12", "w": "5..12"})
+    chain = [node("QuantizeLinear", ["x", "s", "z"], "q"), node("DequantizeLinear", ["q", "s", "z"], "d"),
+             node("MaxPool", ["d"], "p", kernel_shape=[5, 5], pads=[2] * 4), node("QuantizeLinear", ["p", "s", "z"], "r"),
+             node("DequantizeLinear", ["r", "s", "z"])]
+    yield graph("large-pool-codes", chain, image(1, 4, 8, 8), {"s": np.float32(0.03), "z": np.int8(3)})

@@ -45,24 +45,39 @@ static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
   return ex_add(im, ex_mul(im, steps, delta), start);
 }
 
+/* A known start or limit as an integer; down: rounded down, if it has a fraction. */
+static bool rounded_end(Import *im, uint32_t i, bool down, SymInt *whole) {
+  double number;
+  return one_double(im, in(im, i), &number) &&
+         sym_from_float(down ? floor(number) : ceil(number), whole);
+}
+
+/* Start and limit as integers that give the same length with an integer delta. One of them may have
+ * a fraction, as pixel centers from 0.5 to a size have: it is rounded away from the other. */
+static bool range_ends(Import *im, bool up, SymInt *start, SymInt *limit) {
+  bool whole_start = one_whole(im, in(im, 0), start), whole_limit = one_whole(im, in(im, 1), limit);
+  if (whole_start)
+    return whole_limit || rounded_end(im, 1, !up, limit);
+  return whole_limit && rounded_end(im, 0, up, start);
+}
+
 /* Length from known numbers: ceil((limit - start) / delta), at least 0. */
 static bool range_length(Import *im, SymInt *n) {
-  SymInt whole[3];
-  double number[3];
+  SymInt start, limit, delta;
   SymTable *t = &im->g->syms;
-  bool all_whole = true, all_numbers = true;
-  for (uint32_t i = 0; i < 3; i++) {
-    all_whole &= one_whole(im, in(im, i), &whole[i]);
-    all_numbers &= one_double(im, in(im, i), &number[i]);
-  }
-  if (all_whole && sym_is_const(whole[2]) && whole[2] != 0) {
+  if (one_whole(im, in(im, 2), &delta) && sym_is_const(delta) && delta != 0 &&
+      range_ends(im, delta > 0, &start, &limit)) {
     t->saturated = false;
-    bool up = whole[2] > 0;
-    SymInt span = up ? sym_sub(t, whole[1], whole[0]) : sym_sub(t, whole[0], whole[1]);
-    *n = sym_max(t, 0, sym_ceildiv(t, span, up ? whole[2] : sym_sub(t, 0, whole[2])));
+    bool up = delta > 0;
+    SymInt span = up ? sym_sub(t, limit, start) : sym_sub(t, start, limit);
+    *n = sym_max(t, 0, sym_ceildiv(t, span, up ? delta : sym_sub(t, 0, delta)));
     return !t->saturated;
   }
-  if (!all_numbers || number[2] == 0)
+  double number[3];
+  for (uint32_t i = 0; i < 3; i++)
+    if (!one_double(im, in(im, i), &number[i]))
+      return false;
+  if (number[2] == 0)
     return false;
   double count = ceil((number[1] - number[0]) / number[2]);
   if (!(count < 0x1p40))
