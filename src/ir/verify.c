@@ -257,9 +257,10 @@ static const char *value_fault(const Graph *g, ValueId id) {
     return "is a constant without data";
   if (t->kind != TYPE_TENSOR || !type_is_static(t))
     return "is a constant whose type is not a tensor of known size";
-  return g->constants[value->def].size == type_bytes_upper(g, t)
-             ? NULL
-             : "is a constant whose data have another size than its type";
+  const Constant *c = &g->constants[value->def];
+  if (c->size != type_bytes_upper(g, t))
+    return "is a constant whose data have another size than its type";
+  return c->data || c->transform || !c->size ? NULL : "is a constant without data";
 }
 
 /* Uses of a value: linked in both directions, as many as counted, all of them operands. */

@@ -113,7 +113,7 @@ for FAULT in regions control; do
   echo "# $FAULT"
   t lower branch.etir $faulty --backend negate -o no.pte
 done
-for FAULT in "wrong graph" "fails in silence" "error ignored" "no outputs" "an output twice" "name of an output" "name of an input" \
+for FAULT in "wrong graph" "constant without bytes" "fails in silence" "error ignored" "no outputs" "an output twice" "name of an output" "name of an input" \
   "type of an output" "level of the graph" "name of the graph"; do
   export FAULT
   echo "# $FAULT"
@@ -159,7 +159,7 @@ unset FAULT
 t lower chain.etir $faulty --backend negate -o least.pte -q
 
 echo "## faults that end the process"
-for FAULT in removes exits "backend exits"; do
+for FAULT in removes frees exits "backend exits" "needs wild keys"; do
   export FAULT
   echo "# $FAULT"
   t lower core.etir $faulty --pass exchange@edge --backend negate -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/'
@@ -168,6 +168,8 @@ export FAULT="name of the graph"
 t lower core.etir $faulty --pass exchange@edge --print-after exchange -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/; s/ of [0-9]*$/ of N/'
 export FAULT="run exits"
 t run least.pte $faulty --random
+export FAULT="describe wild"
+t inspect least.pte $faulty | grep -v '^$' | tail -n 3
 export FAULT="check exits"
 t verify least.pte $faulty
 t lower core.etir $faulty --backend negate -o no.pte

@@ -17,6 +17,8 @@ static void end_process(Graph *g) {
       graph_remove_node(g, n); /* its result is used */
   if (has("exits"))
     exit(0);
+  if (has("frees"))
+    graph_free(g);
   if (has("name of the graph"))
     g->name = 99999;
 }
@@ -51,9 +53,18 @@ static void break_signature(Graph *g) {
     g->level = LEVEL_ATEN;
 }
 
+/* An operand of the first node becomes a constant whose bytes are missing. */
+static void lose_constant(Graph *g) {
+  ValueId v = node_value(g, g->first, 0);
+  const Constant lost = {.size = type_bytes_upper(g, value_type(g, v))};
+  node_set_arg(g, g->first, 0, A_VAL(graph_add_constant(g, value_cget(g, v)->type, lost, 0)));
+}
+
 static Status exchange(PassContext *p, Graph *g) {
   end_process(g);
   break_signature(g);
+  if (has("constant without bytes"))
+    lose_constant(g);
   if (has("fails in silence"))
     return STATUS_INTERNAL;
   if (has("error ignored"))
@@ -155,6 +166,8 @@ static const char *needs(const uint8_t *blob, uint64_t size, Arena *arena, Deleg
                          .key_count = has("needs no keys")   ? 10
                                       : has("needs no text") ? 2
                                                              : has("needs data")};
+  if (has("needs wild keys"))
+    *out = (DelegateNeeds){.keys = (StrView *)16, .key_count = 1, .input_count = 1};
   if (has("needs refuses"))
     return "needs() does not like it";
   return size == 3 && memcmp(blob, "neg", 3) == 0 ? NULL : "it is not 'neg'";
@@ -195,6 +208,8 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
   *out = (DelegateFigures){.nodes = has("describe nothing") ? NULL : counts,
                            .kind_count = has("describe nothing") ? 5 : 1,
                            .node_count = 1};
+  if (has("describe wild"))
+    out->nodes = (const DelegateCount *)16;
   return needs(blob, size, arena, &needed);
 }
 
