@@ -166,8 +166,6 @@ static const char *needs(const uint8_t *blob, uint64_t size, Arena *arena, Deleg
                          .key_count = has("needs no keys")   ? 10
                                       : has("needs no text") ? 2
                                                              : has("needs data")};
-  if (has("needs wild keys"))
-    *out = (DelegateNeeds){.keys = (StrView *)16, .key_count = 1, .input_count = 1};
   if (has("needs refuses"))
     return "needs() does not like it";
   return size == 3 && memcmp(blob, "neg", 3) == 0 ? NULL : "it is not 'neg'";
@@ -208,8 +206,6 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
   *out = (DelegateFigures){.nodes = has("describe nothing") ? NULL : counts,
                            .kind_count = has("describe nothing") ? 5 : 1,
                            .node_count = 1};
-  if (has("describe wild"))
-    out->nodes = (const DelegateCount *)16;
   return needs(blob, size, arena, &needed);
 }
 
@@ -262,15 +258,30 @@ static void break_backend(void) {
     backend.settings = NULL;
   if (has("backend there"))
     backend.name = "xnnpack";
+  if (has("backend portable"))
+    backend.name = "portable";
   if (has("backend pass"))
     wanted[0] = unknown;
-  for (uint32_t i = 1; i <= BACKEND_MAX_SETTINGS && has("backend settings"); i++)
+}
+
+static void break_settings(void) {
+  static char letters[BACKEND_MAX_SETTINGS + 1][2];
+  for (uint32_t i = 1; i <= BACKEND_MAX_SETTINGS && has("backend settings"); i++) {
+    letters[i][0] = (char)('a' + i);
     settings[i] = settings[0];
+    settings[i].name = letters[i];
+  }
+  if (has("backend setting"))
+    settings[0].argument = NULL;
+  if (has("setting whole"))
+    settings[0].name = "whole";
+  if (has("setting twice"))
+    settings[1] = settings[0];
 }
 
 static void break_pass(void) {
-  if (has("backend setting"))
-    settings[0].argument = NULL;
+  if (has("pass all"))
+    pass.name = "all";
   if (has("pass name"))
     pass.name = "a:b";
   if (has("pass name empty"))
@@ -293,6 +304,7 @@ static void break_pass(void) {
 __attribute__((constructor)) static void choose(void) {
   fault = getenv("FAULT") ? getenv("FAULT") : "";
   break_backend();
+  break_settings();
   break_pass();
   if (has("abi"))
     abi[0] ^= 1;
