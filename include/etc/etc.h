@@ -53,8 +53,8 @@ ETC_API const char *etc_version(void);
 
 /* A session without methods; NULL when there is no memory for it. */
 ETC_API EtcSession *etc_session_new(void);
-/* session may be NULL, here only: the functions below that return a status say ETC_USAGE, and so
- * they do for each other NULL that is not allowed. */
+/* session may be NULL, here and in the two functions below, which do nothing then: those that
+ * return a status say ETC_USAGE, and so they do for each other NULL that is not allowed. */
 ETC_API void etc_session_free(EtcSession *session);
 
 /* Where messages go: one call a message, as text or, after etc_session_set(session, "diagnostics",

@@ -151,6 +151,45 @@ static void all_edges(Graph *g, Units *u, EdgeFn *f, void *data) {
   chain_markers(g, u, f, data);
 }
 
+/* By unit that is not placed: one that it waits for and that is not placed either, plus 1. */
+typedef struct Waiting {
+  const uint32_t *pending;
+  uint32_t *on;
+} Waiting;
+
+static void note_waiting(void *data, uint32_t from, uint32_t to) {
+  Waiting *w = data;
+  if (w->pending[from] && w->pending[to])
+    w->on[to] = from + 1;
+}
+
+static NodeId node_of_unit(const Graph *g, const Units *u, uint32_t unit) {
+  NodeId n = g->first;
+  while (u->of[n] != unit)
+    n = g->nodes[n].next;
+  return n;
+}
+
+/* Units that wait for each other are a circle, in which there is a partition. */
+static Status refuse_circle(const Delegation *d, Units *u, const uint32_t *pending) {
+  Graph *g = d->g;
+  Waiting w = {pending, ARENA_ARRAY(d->p->scratch, uint32_t, u->count)};
+  all_edges(g, u, note_waiting, &w);
+  uint32_t unit = 0;
+  while (!pending[unit])
+    unit++;
+  for (uint32_t i = 0; i < u->count; i++) /* into the circle */
+    unit = w.on[unit] - 1;
+  while (!g->nodes[node_of_unit(g, u, unit)].tag)
+    unit = w.on[unit] - 1;
+  uint32_t tag = g->nodes[node_of_unit(g, u, unit)].tag;
+  NodeId cause = node_of_unit(g, u, w.on[unit] - 1);
+  return answered(d,
+                  "made partitions that depend on each other: partition %" PRIu32
+                  " waits for '" SV_FMT "', and this for partition %" PRIu32,
+                  tag, SV_ARG(op_schema(g->nodes[cause].op)->full), tag);
+}
+
 /* Puts the nodes of each partition behind each other. */
 static Status make_contiguous(Delegation *d) {
   Graph *g = d->g;
@@ -177,7 +216,7 @@ static Status make_contiguous(Delegation *d) {
         heap_push(heap, &size, u.place, e.to[i]);
   }
   if (placed < u.count)
-    return answered(d, "made partitions that depend on each other");
+    return refuse_circle(d, &u, e.pending);
   uint32_t *first = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 2);
   NodeId *order = ARENA_ARRAY(a, NodeId, (size_t)g->live_nodes + 1);
   for (FOR_NODES(g, n))

@@ -68,6 +68,8 @@ Graph *graph_new(Context *ctx, StrView name) {
 void graph_free(Graph *g) {
   if (!g)
     return;
+  if (g->in_pass)
+    BUG("a pass frees the graph that it runs on");
   void *pools[] = {g->nodes,  g->values,     g->uses,        g->args,  g->ints,
                    g->floats, g->types,      g->constants,   g->locs,  g->storages,
                    g->inputs, g->type_slots, g->constraints, g->states};

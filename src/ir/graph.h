@@ -236,6 +236,7 @@ typedef struct Graph {
   uint32_t arena_alignment; /* that was asked for (--plan), for the program, too; 0: none was */
   uint64_t edits;           /* changes so far of nodes, their order, arguments and types */
   uint64_t verified; /* edits when graph_verify() found no fault last; EDITS_UNVERIFIED: not yet */
+  bool in_pass;      /* a pass runs on it, which must not free it */
   Trace *trace;      /* NULL: nobody asks */
   uint32_t traced;   /* of a snapshot: the events so far */
 } Graph;

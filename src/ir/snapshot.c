@@ -95,6 +95,7 @@ static Graph *copy_graph(const Graph *g) {
   to->input_count = to->input_capacity = to->state_count = to->state_capacity = 0;
   to->arena_size_count = 0;
   to->trace = NULL;
+  to->in_pass = false;
   to->transforms = NULL; /* those of its constants stay the property of g */
   to->stage = SV("");
   to->option_count = 0;

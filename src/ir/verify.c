@@ -239,6 +239,17 @@ static const char *state_fault(const Graph *g, ValueId id) {
   return NULL;
 }
 
+static const char *constant_fault(const Graph *g, ConstId id, const Type *t) {
+  if (id >= g->constant_count || id == 0)
+    return "is a constant without data";
+  if (t->kind != TYPE_TENSOR || !type_is_static(t))
+    return "is a constant whose type is not a tensor of known size";
+  const Constant *c = &g->constants[id];
+  if (c->size != type_bytes_upper(g, t))
+    return "is a constant whose data have another size than its type";
+  return c->data || c->transform || !c->size ? NULL : "is a constant without data";
+}
+
 static const char *value_fault(const Graph *g, ValueId id) {
   const Value *value = &g->values[id];
   const Type *t = &g->types[value->type];
@@ -251,15 +262,7 @@ static const char *value_fault(const Graph *g, ValueId id) {
     return "is an input that the graph does not list";
   if (value->kind == VALUE_STATE)
     return state_fault(g, id);
-  if (value->kind != VALUE_CONST)
-    return NULL;
-  if (value->def >= g->constant_count || value->def == 0)
-    return "is a constant without data";
-  if (t->kind != TYPE_TENSOR || !type_is_static(t))
-    return "is a constant whose type is not a tensor of known size";
-  return g->constants[value->def].size == type_bytes_upper(g, t)
-             ? NULL
-             : "is a constant whose data have another size than its type";
+  return value->kind == VALUE_CONST ? constant_fault(g, value->def, t) : NULL;
 }
 
 /* Uses of a value: linked in both directions, as many as counted, all of them operands. */

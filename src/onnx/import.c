@@ -493,10 +493,11 @@ static Status import_any(Context *ctx, OnnxModel *model, const ImportOptions *op
   return status;
 }
 
-static void warn_sorted(Context *ctx, const Onnx__NodeProto *first) {
+static void warn_sorted(Context *ctx, OnnxModel *model, const Onnx__NodeProto *first) {
   DiagPlace place = context_place(ctx);
   place.node = onnx_text(first->name);
   place.op = onnx_text(first->op_type);
+  place.index = (int32_t)onnx_node_place(model, first, 0);
   (void)diag_report(ctx->sink, DIAG_NODES_SORTED, place,
                     "the nodes are not in the order in which they can run, and were sorted");
 }
@@ -513,7 +514,7 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
   if (sorted.first) {
     diag_drop(&held);
     if (!sorted.circle)
-      warn_sorted(ctx, sorted.first);
+      warn_sorted(ctx, model, sorted.first);
     status = import_any(ctx, model, options, result);
   }
   diag_let_go(&held);

@@ -114,8 +114,9 @@ void import_lowered_call(Import *im, const LoweredOp *lowered) {
   *lowered->used = true;
   if (in_count(im) != from->input_count || out_count(im) > graph_output_count(from)) {
     import_fail(im, DIAG_LOWERED_MISMATCH,
-                "the node has %u inputs and %u outputs, '%s' has %u and %u", in_count(im),
-                out_count(im), lowered->path, from->input_count, graph_output_count(from));
+                "the node has %u input%s and %u output%s, '%s' has %u and %u", in_count(im),
+                in_count(im) == 1 ? "" : "s", out_count(im), out_count(im) == 1 ? "" : "s",
+                lowered->path, from->input_count, graph_output_count(from));
     return;
   }
   OpId op = OP_NONE;

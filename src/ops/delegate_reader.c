@@ -1,7 +1,8 @@
 /* Calls of readers of delegates (delegate.h), which may be code of plug-ins.
  *
  * Whoever reports a crash is told whose code runs, and what a plug-in answers is checked before
- * anything relies on it. The readers of etc have tests for that instead. */
+ * anything relies on it; pointers that lead nowhere end the check, which counts as code of the
+ * plug-in, too. The readers of etc have tests for that instead. */
 #include "ops/delegate.h"
 
 /* From here on code of the reader runs; gives what ran before, for leave. */
@@ -43,8 +44,10 @@ const char *reader_needs(const DelegateReader *r, const uint8_t *blob, uint64_t 
                          DelegateNeeds *out) {
   *out = (DelegateNeeds){0};
   const char *before = enter(r), *fault = r->needs(blob, size, arena, out);
+  if (!fault && r->plugin)
+    fault = check_needs(r, out, arena);
   leave(r, before);
-  return fault || !r->plugin ? fault : check_needs(r, out, arena);
+  return fault;
 }
 
 /* --- check and run --- */
@@ -142,8 +145,10 @@ const char *reader_describe(const DelegateReader *r, const uint8_t *blob, uint64
                             Arena *arena, DelegateFigures *out) {
   *out = (DelegateFigures){0};
   const char *before = enter(r), *fault = r->describe(blob, size, arena, out);
+  if (!fault && r->plugin)
+    fault = check_figures(r, out, arena);
   leave(r, before);
-  return fault || !r->plugin ? fault : check_figures(r, out, arena);
+  return fault;
 }
 
 /* --- in place --- */

@@ -168,11 +168,15 @@ void etc_session_free(EtcSession *s) {
 }
 
 void etc_session_on_diagnostic(EtcSession *s, EtcWrite *write, void *user) {
+  if (!s)
+    return;
   s->sink.write = s->diagnostic = write;
   s->sink.write_user = s->diagnostic_user = user;
 }
 
 void etc_session_on_output(EtcSession *s, EtcWrite *write, void *user) {
+  if (!s)
+    return;
   s->manager.options.print = write;
   s->manager.options.print_user = user;
 }
@@ -277,6 +281,7 @@ static Status lower(Session *s) {
 static EtcStatus run_lower(Session *s, void *user) {
   const Given *g = user;
   TRY(session_check_not_begun(s));
+  s->begun = true; /* from here on: a second call would go on without what failed in this one */
   TRY(recipe_apply(s));
   s->output = g->name ? arena_strdup(&s->arena, sv_from(g->name)) : s->output;
   if (s->program.source_count == 0)
@@ -284,7 +289,6 @@ static EtcStatus run_lower(Session *s, void *user) {
                          "there is no model");
   EtcStatus status = session_check_outputs(s, s->output);
   if (status == ETC_OK) {
-    s->begun = true;
     status = session_status(lower(s));
     session_print_times(s);
   }

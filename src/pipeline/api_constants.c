@@ -34,7 +34,8 @@ static ConstantItem item_of(Session *s, const Given *g, size_t i) {
 static EtcStatus add(Session *s, void *user) {
   const Given *g = user;
   if (g->count > UINT32_MAX)
-    return session_usage(s, "--constant", NULL, "a constant method has too many values");
+    return session_usage(s, "--constant", "a method returns up to 4294967295 values",
+                         "a constant method has too many values");
   if (!is_whole(g))
     return session_null(s, "the name or a value of a constant method");
   TRY(session_check_not_begun(s));
@@ -42,7 +43,7 @@ static EtcStatus add(Session *s, void *user) {
   for (size_t i = 0; i < g->count; i++) {
     items[i] = item_of(s, g, i);
     if (items[i].kind == CONSTANT_FLOAT && !isfinite(items[i].f))
-      return session_usage(s, "--constant", NULL,
+      return session_usage(s, "--constant", "give finite numbers; values count from 1",
                            "constant method '%s': value %zu is not a finite number", g->name,
                            i + 1);
   }

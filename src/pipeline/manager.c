@@ -149,7 +149,9 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
     g->trace->run = m->facts->run_count;
   uint64_t begin = clock_ns();
   pass_enter(&context, run->row->plugin);
+  g->in_pass = true;
   Status status = run->row->run(&context, g);
+  g->in_pass = false;
   status = pass_leave(&context, "pass", run->row->name, status);
   run->seconds = clock_seconds_since(begin);
   arena_reset(&m->scratch);

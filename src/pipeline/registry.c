@@ -99,9 +99,20 @@ static bool is_name(const char *name) {
   return name && name[0] && strlen(name) < 64 && strspn(name, allowed) == strlen(name);
 }
 
+/* Words that options take beside the names of rows: --print-after all, --backend portable. */
+static Status refuse_word(const Loading *l, const char *what, const char *name) {
+  Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
+  diag_message(d, "no %s can have the name '%s', which means something else in options", what,
+               name);
+  diag_hint(d, "give the %s another name", what);
+  return diag_end(d);
+}
+
 static Status check_pass(const Loading *l, const PassRow *row) {
   if (!is_name(row->name))
     return refuse(l, "a pass has no name of lower-case letters, digits, '_' and '-'");
+  if (strcmp(row->name, "all") == 0)
+    return refuse_word(l, "pass", row->name);
   if (!row->run || !row->summary)
     return refuse(l, "pass '%s' has no function or no summary", row->name);
   if (row->stage <= STAGE_IMPORT || row->stage >= STAGE_EMIT || row->level_in >= LEVEL_COUNT ||
@@ -114,10 +125,17 @@ static Status check_pass(const Loading *l, const PassRow *row) {
 
 static Status check_settings(const Loading *l, const Backend *b) {
   uint32_t count = 0;
-  for (; b->settings && b->settings[count].name; count++)
-    if (!b->settings[count].argument || !b->settings[count].summary)
-      return refuse(l, "setting '%s' of backend '%s' lacks its argument or summary",
-                    b->settings[count].name, b->name);
+  for (; b->settings && b->settings[count].name; count++) {
+    const BackendSetting *one = &b->settings[count];
+    if (!one->argument || !one->summary)
+      return refuse(l, "setting '%s' of backend '%s' lacks its argument or summary", one->name,
+                    b->name);
+    if (strcmp(one->name, "whole") == 0)
+      return refuse_word(l, "setting", one->name);
+    for (uint32_t i = 0; i < count; i++)
+      if (strcmp(b->settings[i].name, one->name) == 0)
+        return refuse_twice(l, "setting", one->name);
+  }
   if (count > BACKEND_MAX_SETTINGS)
     return refuse(l, "backend '%s' has more than %d settings", b->name, BACKEND_MAX_SETTINGS);
   return STATUS_OK;
@@ -126,6 +144,8 @@ static Status check_settings(const Loading *l, const Backend *b) {
 static Status check_backend(const Loading *l, const Backend *b) {
   if (!is_name(b->name) || !b->id || !b->id[0])
     return refuse(l, "a backend has no name of lower-case letters, or no id");
+  if (strcmp(b->name, "portable") == 0)
+    return refuse_word(l, "backend", b->name);
   const char *missing = !b->summary      ? "summary"
                         : !b->knows      ? "function knows"
                         : !b->partition  ? "function partition"

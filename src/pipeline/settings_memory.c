@@ -24,26 +24,37 @@ static bool parse_yes(StrView text, bool *out) {
   return *out || sv_eq(text, SV("no"));
 }
 
-static EtcStatus set_plan_key(Session *s, PassOptions *o, StrView part) {
+static EtcStatus refuse_plan_key(Session *s, StrView part) {
   const char *hint = "there are inputs=yes|no, outputs=yes|no and align=N, a power of two from 16 "
                      "to 4096";
-  StrView key, value;
-  bool planned = true, good = session_split(part, '=', &key, &value);
-  uint64_t align = 0;
-  if (good && sv_eq(key, SV("inputs"))) {
-    good = parse_yes(value, &planned);
-    o->host_inputs = !planned;
-  } else if (good && sv_eq(key, SV("outputs"))) {
-    good = parse_yes(value, &planned);
-    o->host_outputs = !planned;
-  } else {
-    good = good && sv_eq(key, SV("align")) && text_parse_u64(value, &align) && align >= 16 &&
-           align <= 4096 && (align & (align - 1)) == 0;
-    o->plan_alignment = (uint32_t)align;
-  }
-  if (good)
-    return ETC_OK;
   return session_usage(s, "--plan", hint, "memory planners do not take '" SV_FMT "'", SV_ARG(part));
+}
+
+static bool parse_alignment(StrView text, uint32_t *out) {
+  uint64_t align;
+  bool good =
+      text_parse_u64(text, &align) && align >= 16 && align <= 4096 && (align & (align - 1)) == 0;
+  *out = good ? (uint32_t)align : 0;
+  return good;
+}
+
+/* given: a bit for each key that came before. */
+static EtcStatus set_plan_key(Session *s, PassOptions *o, StrView part, unsigned *given) {
+  static const char keys[] = "inputs|outputs|align";
+  StrView key, value;
+  bool planned = true;
+  if (!session_split(part, '=', &key, &value) || !text_among(key, keys))
+    return refuse_plan_key(s, part);
+  uint32_t which = text_index(key, keys);
+  if (!(which == 2 ? parse_alignment(value, &o->plan_alignment) : parse_yes(value, &planned)))
+    return refuse_plan_key(s, part);
+  if (*given >> which & 1)
+    return session_usage(s, "--plan", "give each of them once", SV_FMT " is given twice",
+                         SV_ARG(key));
+  *given |= 1u << which;
+  o->host_inputs |= which == 0 && !planned;
+  o->host_outputs |= which == 1 && !planned;
+  return ETC_OK;
 }
 
 static const char *list_planners(Session *s) {
@@ -71,8 +82,9 @@ EtcStatus session_set_plan(Session *s, StrView value) {
   o->planner = planner;
   o->plan_alignment = 0;
   o->host_inputs = o->host_outputs = false;
+  unsigned given = 0;
   while (next_part(&rest, &part)) {
-    TRY(set_plan_key(s, o, part));
+    TRY(set_plan_key(s, o, part, &given));
   }
   return ETC_OK;
 }
@@ -82,7 +94,8 @@ EtcStatus session_set_plan(Session *s, StrView value) {
 static EtcStatus set_bytes(Session *s, const char *option, StrView value, uint64_t *out) {
   if (text_parse_bytes(value, out))
     return ETC_OK;
-  return session_usage(s, option, "give bytes, or a number with K, M or G: 512K, 64M, 4G",
+  return session_usage(s, option,
+                       "give 1 byte or more; K, M and G may follow the number: 512K, 64M, 4G",
                        "'" SV_FMT "' is not a size in memory", SV_ARG(value));
 }
 

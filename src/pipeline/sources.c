@@ -30,15 +30,20 @@ StrView source_name(const Source *source) {
   return path_is_stdin(source->path) ? SV("<stdin>") : sv_from(source->path);
 }
 
+/* Every textual graph has that word, which other text is told from it by. */
+static bool mentions_graph(const uint8_t *data, uint64_t size) {
+  return memmem(data, (size_t)size, "graph", 5) != NULL;
+}
+
 /* Standard input has no name to go by: text has no control characters, an ONNX model begins with
- * some. */
+ * some. Other text is left to the reader of ONNX models, which says that it is none. */
 static SourceKind kind_of_bytes(const uint8_t *data, uint64_t size) {
   if (starts_like_pte(data, size))
     return SOURCE_PTE;
   for (uint64_t i = 0; i < size && i < 64; i++)
     if (data[i] < ' ' && data[i] != '\n' && data[i] != '\t' && data[i] != '\r')
       return SOURCE_ONNX;
-  return SOURCE_TEXT;
+  return mentions_graph(data, size) ? SOURCE_TEXT : SOURCE_ONNX;
 }
 
 SourceKind source_kind(const char *path) {
@@ -434,11 +439,6 @@ static Status check_method_names(Session *s) {
   return STATUS_OK;
 }
 
-/* Every textual graph has that word, which other text is told from it by. */
-static bool mentions_graph(const MappedFile *file) {
-  return memmem(file->data, (size_t)file->size, "graph", 5) != NULL;
-}
-
 /* Only ONNX models have dimensions to fix: those of the others are what they are. */
 static Status check_dims_wanted(Session *s) {
   uint32_t dims = 0;
@@ -452,13 +452,6 @@ static Status check_dims_wanted(Session *s) {
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--dim");
   Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
-  const Source *first = s->program.sources[0];
-  if (first->kind == SOURCE_TEXT && first->in_memory && !mentions_graph(&first->mapped)) {
-    diag_message(d, "'" SV_FMT "' is neither an ONNX model nor a textual graph",
-                 SV_ARG(source_name(first)));
-    diag_hint(d, "give the bytes of an .onnx file");
-    return diag_end(d);
-  }
   diag_message(d, "'" SV_FMT "' is not an ONNX model: its dimensions are fixed or bounded already",
                SV_ARG(source_name(s->program.sources[0])));
   diag_hint(d, "give --dim when the .onnx is lowered or printed");

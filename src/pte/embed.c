@@ -144,17 +144,28 @@ bool embed_is_identifier(StrView text) {
   return text.size > 0;
 }
 
+char *embed_word(Arena *arena, StrView text) {
+  char *word = arena_alloc(arena, 2 * text.size + 1), *to = word;
+  for (size_t i = 0; i < text.size; i++) {
+    unsigned char c = (unsigned char)text.data[i];
+    if (c < 0x80) {
+      *to++ = is_word((char)c) ? (char)c : '_';
+      continue;
+    }
+    *to++ = "0123456789abcdef"[c >> 4];
+    *to++ = "0123456789abcdef"[c & 15];
+  }
+  *to = 0;
+  return word;
+}
+
 char *embed_symbol(Arena *arena, StrView path) {
   size_t begin = path.size;
   while (begin && path.data[begin - 1] != '/')
     begin--;
   StrView name = {path.data + begin, path.size - begin};
   bool prefix = name.size == 0 || is_digit(name.data[0]);
-  char *symbol = arena_printf(arena, "%s" SV_FMT, prefix ? "_" : "", SV_ARG(name));
-  for (char *c = symbol; *c; c++)
-    if (!is_word(*c))
-      *c = '_';
-  return symbol;
+  return arena_printf(arena, "%s%s", prefix ? "_" : "", embed_word(arena, name));
 }
 
 void embed_append_string(StrBuf *out, StrView text) {

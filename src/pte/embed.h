@@ -26,8 +26,11 @@ typedef struct Embed {
 bool embed_form(StrView output, EmbedForm *form);
 /* Whether text can name a variable in C and C++: an identifier of ASCII and no keyword. */
 bool embed_is_identifier(StrView text);
-/* The name of the file at path as an identifier, "model_pte" of "build/model.pte": each character
- * that no identifier has is "_", and one goes before a digit at the front. In arena. */
+/* Text as a part of an identifier: each character of ASCII that none has is "_", other bytes are
+ * two hexadecimal digits, so that names in other letters stay apart. In arena. */
+char *embed_word(Arena *arena, StrView text);
+/* The name of the file at path as an identifier, "model_pte" of "build/model.pte": an embed_word
+ * with "_" before a digit at the front. In arena. */
 char *embed_symbol(Arena *arena, StrView path);
 /* The alignment that the segments of the program were laid out for: the largest power of two that
  * all of their places in the file are multiples of, from 16 to 128. */

@@ -31,11 +31,11 @@ static void write_pieces(HeaderWriter *w, size_t least) {
   strbuf_clear(&w->text);
 }
 
-/* Letters and digits in capitals, "_" for all else. */
+/* Text as a word, in capitals. */
 static char *macro_name(Arena *arena, StrView text) {
-  char *name = arena_strdup(arena, text);
-  for (size_t i = 0; i < text.size; i++)
-    name[i] = is_word(name[i]) ? to_upper(name[i]) : '_';
+  char *name = embed_word(arena, text);
+  for (char *c = name; *c; c++)
+    *c = to_upper(*c);
   return name;
 }
 
@@ -241,7 +241,7 @@ static Status method_macro(HeaderWriter *w, DiagSink *sink, KeyMap *known, uint3
                        "the name of method %u has %zu bytes, too many for macros", i, name.size);
   uint32_t *slot;
   *out = macro_name(&w->arena, name);
-  uint32_t before = keymap_get(known, *out, (uint32_t)name.size, &slot);
+  uint32_t before = keymap_get(known, *out, (uint32_t)strlen(*out), &slot);
   if (before)
     return diag_report(sink, DIAG_EMBED, pte_place(p),
                        "the macros of methods '" SV_FMT "' and '" SV_FMT

@@ -257,6 +257,10 @@ static void json_constants(JsonWriter *w, const PteProgram *p, Arena *arena) {
   json_named_uint(w, "bytes", f.constant_bytes);
   json_named_uint(w, "unique", f.unique_constants);
   json_named_uint(w, "unique_bytes", f.unique_bytes);
+  if (f.external_tensors) {
+    json_named_uint(w, "external_tensors", f.external_tensors);
+    json_named_uint(w, "external_bytes", f.external_bytes);
+  }
   json_close_object(w);
   json_named_array(w, "libraries");
   const char *names[MAX_LIBRARIES];

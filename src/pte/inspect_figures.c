@@ -11,8 +11,13 @@ ProgramFigures program_figures(const PteProgram *p, Arena *arena) {
   for (uint32_t i = 0; i < p->method_count; i++) {
     for (uint32_t k = 0; k < p->methods[i].value_count; k++) {
       const PteValue *v = &p->methods[i].values[k];
-      if (v->kind != PTE_TENSOR || v->tensor->external || !pte_is_constant(v->tensor))
+      if (v->kind != PTE_TENSOR || !pte_is_constant(v->tensor))
         continue;
+      if (v->tensor->external) {
+        f.external_tensors++;
+        f.external_bytes += v->tensor->bytes;
+        continue;
+      }
       f.constant_tensors++;
       f.constant_bytes += v->tensor->bytes;
       if (bitset_has(&seen, v->tensor->data))

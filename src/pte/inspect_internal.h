@@ -25,7 +25,8 @@ double inspect_gap_percent(PteMemory m);
 typedef struct ProgramFigures {
   uint64_t constant_bytes; /* of all constant tensors, as often as they are named */
   uint64_t unique_bytes;   /* each data index once */
-  uint32_t constant_tensors, unique_constants;
+  uint64_t external_bytes; /* of tensors in a file of their own */
+  uint32_t constant_tensors, unique_constants, external_tensors;
 } ProgramFigures;
 ProgramFigures program_figures(const PteProgram *p, Arena *arena);
 

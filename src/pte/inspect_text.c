@@ -301,6 +301,12 @@ static void text_file(StrBuf *out, const PteProgram *p, Arena *arena) {
   strbuf_printf(out, "; %u different, ", f.unique_constants);
   inspect_append_bytes(out, f.unique_bytes);
   strbuf_append_char(out, '\n');
+  if (f.external_tensors) {
+    strbuf_printf(out, "constants in a file of their own (.ptd): %u tensor%s, ", f.external_tensors,
+                  f.external_tensors == 1 ? "" : "s");
+    inspect_append_bytes(out, f.external_bytes);
+    strbuf_append_char(out, '\n');
+  }
   if (p->named_data_count) {
     strbuf_printf(out, "data of delegates: %u, ", p->named_data_count);
     inspect_append_bytes(out, named_bytes(p));

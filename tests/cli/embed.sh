@@ -11,6 +11,10 @@ sed 's/ADD_PTE/NETWORK/g; s/add_pte/network/' add.h | diff - sub_memory.h
 cp add.pte '3 x*?"é.pte'
 t embed '3 x*?"é.pte' -o odd.S
 sed -n 's/.*\(made\|incbin\)/\1/p; s/^extern//p' odd.S odd.h
+# Methods in other letters than ASCII stay apart.
+"$ETC" lower --method ä=$data/add.onnx --method ö=$data/add.onnx -q -o letters.pte
+t embed letters.pte -o letters.c -q
+grep _NAME letters.h
 # Methods, banks, states, constant methods, dynamic dims, external data.
 "$ETC" lower --method Encode-1=$data/relu.onnx --method decode=$data/add.onnx --dim batch=1..8 --memory sram=16,dram=1K --constant n=-3 --constant s=2.5 --constant yes=true --constant labels='"a?b", "*/"' -q -o two.pte
 t embed two.pte -o two.c -q

@@ -2,6 +2,7 @@
 m=$data/external.onnx
 t lower $m --allow-linked-data -o e.pte --external-weights e.ptd
 t inspect e.pte
+t inspect e.pte --json | grep -e '^\$' -e external
 t inspect e.ptd
 t inspect e.ptd -v
 t inspect e.ptd --json

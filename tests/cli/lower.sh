@@ -11,6 +11,8 @@ t lower $data/unknown.onnx -o no.pte
 t lower $data/unknown.onnx -o no.pte --diagnostics=json
 t lower $data/strings.onnx -o no.pte
 t lower missing.onnx -o no.pte
+printf 'not a model' >some.text
+t lower - -o no.pte <some.text
 t lower . -o no.pte
 t lower $data/add.onnx -o missing/no.pte
 t lower add.pte -o no.pte

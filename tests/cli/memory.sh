@@ -25,6 +25,7 @@ t lower $m --memory 'a b=3' -o no.pte
 t lower $m --memory fast=1K,fast=2K -o no.pte
 t lower $m --memory fast=0 -o no.pte
 t lower $m --plan greedy:align=24 -o no.pte
+t lower $m --plan greedy:align=32,inputs=no,align=64 -o no.pte
 t lower $m --plan greedy:inputs=maybe -o no.pte
 t lower $m --plan greedi:inputs=no -o no.pte
 ls

@@ -89,7 +89,7 @@ t inspect row.pte
 echo "## what is refused when it is read"
 for FAULT in abi name "pass name" "pass name empty" "pass function" "pass summary" "pass import" "pass emit" "pass level" "pass there" "backend name" \
   "backend id" "backend function" "backend summary" "backend settings" "backend setting" "backend pass" "backend there" "planner name" "planner function" "planner there" "reader id" \
-  "reader function" "reader there"; do
+  "reader function" "reader there" "pass all" "backend portable" "setting whole" "setting twice"; do
   export FAULT
   echo "# $FAULT"
   t lower chain.etir $faulty -o no.pte
@@ -113,7 +113,7 @@ for FAULT in regions control; do
   echo "# $FAULT"
   t lower branch.etir $faulty --backend negate -o no.pte
 done
-for FAULT in "wrong graph" "fails in silence" "error ignored" "no outputs" "an output twice" "name of an output" "name of an input" \
+for FAULT in "wrong graph" "constant without bytes" "fails in silence" "error ignored" "no outputs" "an output twice" "name of an output" "name of an input" \
   "type of an output" "level of the graph" "name of the graph"; do
   export FAULT
   echo "# $FAULT"
@@ -159,7 +159,7 @@ unset FAULT
 t lower chain.etir $faulty --backend negate -o least.pte -q
 
 echo "## faults that end the process"
-for FAULT in removes exits "backend exits"; do
+for FAULT in removes frees exits "backend exits"; do
   export FAULT
   echo "# $FAULT"
   t lower core.etir $faulty --pass exchange@edge --backend negate -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/'

@@ -13,6 +13,10 @@ cp $data/relu.onnx sub/relu.onnx
 printf 'include: [portable, deep/more.yaml]\nmodel: add.onnx\nstate: {}\n' >sub/a.yaml
 printf 'include: xnnpack\nfold-limit: 4096\n' >sub/deep/more.yaml
 t recipe check sub/a.yaml
+printf 'include: [xnnpack, portable]\nmodel: add.onnx\n' >sub/alone.yaml
+t recipe check sub/alone.yaml
+printf 'methods: {decode: {dim: {batch: 4}}, encode: {plan: naive}}\nplan: greedy\n' >sub/sections.yaml
+t recipe check sub/sections.yaml
 cat >sub/two.yaml <<END
 plan: naive
 methods:

@@ -19,6 +19,7 @@ done
 t run add.pte -i x=$data/x23.npy -i y=$data/ones23.npy --output out
 ls out
 od -A n -t f4 -j 128 out/out_sum.npy
+t run add.pte -i x=$data/x23.npy -i y=$data/ones23.npy --output -
 t run $data/two_outputs.onnx -i x=$data/x2.npy --output names
 ls names
 t run add.pte -i x=$data/x23.npy -i y=$data/ones23.npy --output missing/folder

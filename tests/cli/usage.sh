@@ -10,6 +10,9 @@ t lower $data/add.onnx $data/relu.onnx -o a.pte
 t lower $data/add.onnx -o a.pte -o b.pte
 t lower $data/add.onnx -o
 t lower $data/add.onnx -o ''
+t lower $data/add.onnx --map -o a.pte
+t lower $data/relu.onnx -o --dim=batch=1
+t lower $data/add.onnx --explain table -o a.pte
 t lower $data/add.onnx --ouput a.pte
 t lower $data/add.onnx -z
 t lower $data/add.onnx -qz -o a.pte

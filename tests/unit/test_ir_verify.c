@@ -68,6 +68,7 @@ static void break_storage(Graph *g) { g->values[result_of(g, 1)].storage = 9; }
 static void break_input(Graph *g) { g->values[input_of(g)].def = 1; }
 static void break_input_list(Graph *g) { g->inputs[0] = result_of(g, 1); }
 static void break_constant(Graph *g) { constant_of(g)->size = 8; }
+static void break_constant_data(Graph *g) { constant_of(g)->data = NULL; }
 static void break_constant_id(Graph *g) {
   for (ValueId v = 1; v < g->value_count; v++)
     if (g->values[v].kind == VALUE_CONST)
@@ -120,6 +121,7 @@ static const struct {
     {"input", break_input, "is an input that the graph does not list"},
     {"input list", break_input_list, "input 0 is not an input value"},
     {"constant", break_constant, "data have another size than its type"},
+    {"constant data", break_constant_data, "is a constant without data"},
     {"constant id", break_constant_id, "is a constant without data"},
     {"order", break_order, "an operand is used before it is defined"},
     {"removed", break_removed, "an operand is not a value of this graph"},

@@ -43,6 +43,21 @@ static void test_lower(void **state) {
   free_session(s, &messages);
 }
 
+/* A second call does not go on without the recipe that the first could not read. */
+static void test_lower_again(void **state) {
+  StrBuf messages, program = {0};
+  EtcSession *s = new_session(&messages);
+  assert_int_equal(etc_session_set(s, "recipe", "missing.yaml"), ETC_OK);
+  assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_FAILED);
+  assert_contains(strbuf_cstr(&messages), "cannot open 'missing.yaml'");
+  assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "lowered its program, or failed to");
+  assert_int_equal(program.size, 0);
+  free_session(s, &messages);
+}
+
 /* What would count for nothing is refused. */
 static void test_set_late(void **state) {
   static const int64_t one[] = {1};
@@ -213,12 +228,17 @@ static void test_nothing_to_do(void **state) {
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   assert_int_equal(etc_lower(s, "/tmp/etc-api-never"), ETC_USAGE);
+  assert_contains(strbuf_cstr(&messages), "there is no model");
+  free_session(s, &messages);
+  s = new_session(&messages);
   assert_int_equal(etc_session_add_method(s, "", model), ETC_USAGE);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_USAGE);
   assert_int_equal(etc_lower(s, ""), ETC_USAGE);
   free_session(s, &messages);
   etc_session_free(NULL);
+  etc_session_on_diagnostic(NULL, capture_write, NULL);
+  etc_session_on_output(NULL, capture_write, NULL);
 }
 
 static void test_constants(void **state) {
@@ -320,10 +340,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory),        cmocka_unit_test(test_lower),
       cmocka_unit_test(test_set_late),      cmocka_unit_test(test_unknown_method),
-      cmocka_unit_test(test_no_functions),  cmocka_unit_test(test_refused_model),
-      cmocka_unit_test(test_options),       cmocka_unit_test(test_switches),
-      cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_constants),
-      cmocka_unit_test(test_cache),         cmocka_unit_test(test_null),
+      cmocka_unit_test(test_lower_again),   cmocka_unit_test(test_no_functions),
+      cmocka_unit_test(test_refused_model), cmocka_unit_test(test_options),
+      cmocka_unit_test(test_switches),      cmocka_unit_test(test_nothing_to_do),
+      cmocka_unit_test(test_constants),     cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_null),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

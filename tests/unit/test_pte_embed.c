@@ -13,7 +13,8 @@ static void test_symbols(void **state) {
   } cases[] = {{"model.pte", "model_pte"},
                {"/a b/c/Net-2.v1.pte", "Net_2_v1_pte"},
                {"2d.pte", "_2d_pte"},
-               {"\xc3\xa9.pte", "___pte"},
+               {"\xc3\xa9.pte", "c3a9_pte"},
+               {"\xc3\xa8.pte", "c3a8_pte"},
                {"x/", "_"},
                {"int", "int"}};
   Arena arena = {0};

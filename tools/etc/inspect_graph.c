@@ -51,7 +51,8 @@ static void text_graph(const Graph *g, StrBuf *out) {
   uint32_t count = count_ops(g, counts);
   strbuf_append(out, SV("\nmethod '"));
   strbuf_append_printable(out, graph_name(g));
-  strbuf_printf(out, "', level %s, %u nodes\n", level_name(g->level), g->live_nodes);
+  strbuf_printf(out, "', level %s, %u node%s\n", level_name(g->level), g->live_nodes,
+                g->live_nodes == 1 ? "" : "s");
   for (uint32_t i = 0; i < g->input_count; i++)
     text_value(g, "input", i, value_name(g, g->inputs[i]), g->inputs[i], out);
   for (uint32_t i = 0; i < graph_output_count(g); i++)

@@ -94,6 +94,40 @@ static EtcStatus add_option(CommandLine *line, const OptionRow *row, const char 
   return ETC_OK;
 }
 
+/* Whether text is an option of the command, spelt in full: "-o", "--map", "--dim=n=1". */
+static bool is_option(const CommandLine *line, const char *text) {
+  if (text[0] != '-' || text[1] == 0)
+    return false;
+  StrView name = sv_from(text + 1);
+  if (text[1] != '-') {
+    const OptionRow *row = find_short(line->command, name);
+    return row && sv_eq_str(name, row->short_name);
+  }
+  const char *equals = strchr(text, '=');
+  return find_long(line->command, (StrView){text + 2, equals ? (size_t)(equals - text) - 2
+                                                             : strlen(text + 2)}) != NULL;
+}
+
+/* An option that takes a value is followed by another option: its value was forgotten. */
+static EtcStatus refuse_swallowed(const CommandLine *line, const OptionRow *row, const char *dashed,
+                                  const char *next) {
+  const char *hint =
+      arena_printf(&line->session->arena, "'%s' is an option: write %s=%s if it is the value", next,
+                   dashed, next);
+  return session_usage(line->session, dashed, hint, "%s needs a value: %s", dashed, row->argument);
+}
+
+/* --explain table: the value of an option that may have one stands behind '='. */
+static EtcStatus take_choice(CommandLine *line, const OptionRow *row, const char *dashed,
+                             const char *attached, const char *next) {
+  bool apart = !attached && next && text_among(sv_from(next), row->argument);
+  if (!apart || access(next, F_OK) == 0)
+    return add_option(line, row, attached ? attached : "");
+  return session_usage(line->session, dashed,
+                       arena_printf(&line->session->arena, "write %s=%s", dashed, next),
+                       "the value of %s stands behind '='", dashed);
+}
+
 /* attached: the value after '=' or right behind the letter, NULL when there is none. *used: whether
  * next was taken. */
 static EtcStatus take_option(CommandLine *line, const OptionRow *row, const char *attached,
@@ -106,12 +140,14 @@ static EtcStatus take_option(CommandLine *line, const OptionRow *row, const char
       return session_usage(line->session, dashed, help_hint(line), "%s takes no value", dashed);
     return add_option(line, row, "");
   case KIND_CHOICE:
-    return add_option(line, row, attached ? attached : "");
+    return take_choice(line, row, dashed, attached, next);
   case KIND_VALUE:
   case KIND_REPEAT:
     break;
   }
   *used = !attached;
+  if (!attached && next && is_option(line, next))
+    return refuse_swallowed(line, row, dashed, next);
   if (!attached)
     attached = next;
   if (!attached || !attached[0])

@@ -95,6 +95,25 @@ static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
   return check_files(s, source->path, o);
 }
 
+/* Whether a section before layer i is of the same method. */
+static bool is_printed(const Session *s, uint32_t i) {
+  for (uint32_t k = 0; k < i; k++)
+    if (s->layers[k]->method && strcmp(s->layers[k]->method, s->layers[i]->method) == 0)
+      return true;
+  return false;
+}
+
+/* Sections of methods whose models come with the command line. */
+static void print_sections(Session *s, StrBuf *out) {
+  for (uint32_t i = 0; i < s->layer_count; i++) {
+    const char *method = s->layers[i]->method;
+    if (!method || is_printed(s, i))
+      continue;
+    strbuf_printf(out, "method '%s' of any model\n", method);
+    print_options(&s->arena, session_resolve(s, sv_from(method)), out);
+  }
+}
+
 /* The options of a method that no model of the recipe has are for one that is given with it. */
 static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   Session *s = line->session;
@@ -113,6 +132,7 @@ static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   strbuf_append(out, SV("any model\n"));
   const MethodOptions *o = session_resolve(s, SV("forward"));
   print_options(&s->arena, o, out);
+  print_sections(s, out);
   EtcStatus files = check_files(s, NULL, o);
   return status == ETC_OK ? files : status;
 }

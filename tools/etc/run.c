@@ -408,7 +408,8 @@ static EtcStatus load(const CommandLine *line) {
   return refuse_tolerances(line);
 }
 
-/* Before a model is read: -i FILE without a name, and -o y.npy, which would make a folder. */
+/* Before a model is read: -i FILE without a name, and -o y.npy or -o -, which would make folders of
+ * that name. */
 static EtcStatus check_arguments(const CommandLine *line) {
   for (uint32_t i = 0; i < line->option_count; i++)
     if (line->options[i].row->id == OPT_INPUT && !strchr(line->options[i].value, '='))
@@ -417,11 +418,13 @@ static EtcStatus check_arguments(const CommandLine *line) {
           "write --input NAME=FILE.npy, with the name or the position of the input",
           "'%s' does not say which input it is for", line->options[i].value);
   const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
-  if (!folder || !sv_has_suffix(sv_from(folder), SV(".npy")) || file_is_folder(folder))
+  bool standard = folder && strcmp(folder, "-") == 0;
+  if (!standard &&
+      (!folder || !sv_has_suffix(sv_from(folder), SV(".npy")) || file_is_folder(folder)))
     return ETC_OK;
   return session_usage(line->session, "--output",
                        "give the name of a folder: each output gets a file in it, NAME.npy",
-                       "'%s' is the name of a file", folder);
+                       standard ? "'%s' is standard output" : "'%s' is the name of a file", folder);
 }
 
 int cmd_run(const CommandLine *line) {

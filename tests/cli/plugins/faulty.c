@@ -17,6 +17,8 @@ static void end_process(Graph *g) {
       graph_remove_node(g, n); /* its result is used */
   if (has("exits"))
     exit(0);
+  if (has("frees"))
+    graph_free(g);
   if (has("name of the graph"))
     g->name = 99999;
 }
@@ -51,9 +53,18 @@ static void break_signature(Graph *g) {
     g->level = LEVEL_ATEN;
 }
 
+/* An operand of the first node becomes a constant whose bytes are missing. */
+static void lose_constant(Graph *g) {
+  ValueId v = node_value(g, g->first, 0);
+  const Constant lost = {.size = type_bytes_upper(g, value_type(g, v))};
+  node_set_arg(g, g->first, 0, A_VAL(graph_add_constant(g, value_cget(g, v)->type, lost, 0)));
+}
+
 static Status exchange(PassContext *p, Graph *g) {
   end_process(g);
   break_signature(g);
+  if (has("constant without bytes"))
+    lose_constant(g);
   if (has("fails in silence"))
     return STATUS_INTERNAL;
   if (has("error ignored"))
@@ -247,15 +258,30 @@ static void break_backend(void) {
     backend.settings = NULL;
   if (has("backend there"))
     backend.name = "xnnpack";
+  if (has("backend portable"))
+    backend.name = "portable";
   if (has("backend pass"))
     wanted[0] = unknown;
-  for (uint32_t i = 1; i <= BACKEND_MAX_SETTINGS && has("backend settings"); i++)
+}
+
+static void break_settings(void) {
+  static char letters[BACKEND_MAX_SETTINGS + 1][2];
+  for (uint32_t i = 1; i <= BACKEND_MAX_SETTINGS && has("backend settings"); i++) {
+    letters[i][0] = (char)('a' + i);
     settings[i] = settings[0];
+    settings[i].name = letters[i];
+  }
+  if (has("backend setting"))
+    settings[0].argument = NULL;
+  if (has("setting whole"))
+    settings[0].name = "whole";
+  if (has("setting twice"))
+    settings[1] = settings[0];
 }
 
 static void break_pass(void) {
-  if (has("backend setting"))
-    settings[0].argument = NULL;
+  if (has("pass all"))
+    pass.name = "all";
   if (has("pass name"))
     pass.name = "a:b";
   if (has("pass name empty"))
@@ -278,6 +304,7 @@ static void break_pass(void) {
 __attribute__((constructor)) static void choose(void) {
   fault = getenv("FAULT") ? getenv("FAULT") : "";
   break_backend();
+  break_settings();
   break_pass();
   if (has("abi"))
     abi[0] ^= 1;
