@@ -268,7 +268,9 @@ ValueId window_average(Import *im, ValueId x, bool count_ceil) {
   return from_2d(im, y, rank);
 }
 
-void translate_average_pool(Import *im) { out(im, 0, window_average(im, in_required(im, 0), false)); }
+void translate_average_pool(Import *im) {
+  out(im, 0, window_average(im, in_required(im, 0), false));
+}
 
 /* The p of a p-norm. */
 static double norm_order(Import *im) {
