@@ -7,7 +7,11 @@
  *
  * Of more functions than fit one table it makes a second table, of the first one and what follows,
  * and frees the first one twice (mended in XNNPACK by 09767002, behind what ExecuTorch 1.4.1 has).
- * A slice of all elements ends the row. */
+ * A slice of all elements ends the row.
+ *
+ * Value 0 of its graph, the first argument of the delegate, it takes for one that was computed in
+ * the row, and reads where there is nothing when a sum or product with it is compatible with the
+ * 256 codes of a table. It does not take a slice of it for that. */
 #include "backends/xnnpack/lower.h"
 
 enum { TABLE_FUNCTIONS = 10 }; /* XNN_MAX_UNARY_FUSION_NODES */
@@ -81,6 +85,13 @@ static XnnId apart(Tables *t, XnnId v) {
   return made;
 }
 
+/* The first argument of the delegate, where it is compatible with the 256 codes of a table. */
+static bool is_taken_for_inside(const Tables *t, XnnId id) {
+  const XnnValue *v = &t->l->x.values[id];
+  uint32_t last = v->rank ? v->dims[v->rank - 1] : 1;
+  return v->external == 1 && v->is_input && (last == 1 || last == 256);
+}
+
 /* Ends the row that operands of n are in, if n would be one function too many. */
 static void limit_row(Tables *t, XnnNode *n) {
   const char *fields = xnn_fields(n);
@@ -92,7 +103,7 @@ static void limit_row(Tables *t, XnnNode *n) {
     XnnId v = n->fields[k];
     if (fields[k] != 'i' || v >= t->count)
       continue;
-    if (t->row[v] == TABLE_FUNCTIONS)
+    if (t->row[v] == TABLE_FUNCTIONS || (xnn_broadcasts(n->kind) && is_taken_for_inside(t, v)))
       n->fields[k] = apart(t, v);
     else
       longest = t->row[v] > longest ? t->row[v] : longest;
