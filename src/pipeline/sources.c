@@ -32,7 +32,7 @@ StrView source_name(const Source *source) {
 
 /* Every textual graph has that word, which other text is told from it by. */
 static bool mentions_graph(const uint8_t *data, uint64_t size) {
-  return memmem(data, (size_t)size, "graph", 5) != NULL;
+  return size > 0 && memmem(data, (size_t)size, "graph", 5) != NULL;
 }
 
 /* Standard input has no name to go by: text has no control characters, an ONNX model begins with
