@@ -77,11 +77,14 @@ static void keep_operand(Tables *t, XnnNode *n, uint32_t i) {
     n->fields[i] = reshaped_number(t, number);
 }
 
-/* A value of its own with the elements of v. */
+/* A value of its own with the elements of v; XNNPACK does not slice what has no dims. */
 static XnnId apart(Tables *t, XnnId v) {
   static const uint32_t all[XNN_MAX_RANK]; /* from 0, of size 0: to the end */
   XnnId made = xl_temp_like(t->l, v);
-  xl_slice_dims(t->l, v, xl_rank(t->l, v), all, all, made);
+  if (xl_rank(t->l, v) > 0)
+    xl_slice_dims(t->l, v, xl_rank(t->l, v), all, all, made);
+  else
+    xl_reshape_inferred(t->l, v, all, 0, made);
   return made;
 }
 

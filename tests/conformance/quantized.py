@@ -436,22 +436,24 @@ def written_cases():
     yield Case("chain-unsigned", *static(drawn("chain", chain), "QDQ", U8, U8, False), set(), conversions=CONVERSIONS)
     # The slice keeps XNNPACK from making a table of a table, which it frees twice: a fault that does not show in each run.
     yield Case("functions", *static(drawn("functions", functions), "QDQ", I8, I8, True), {"LeakyReLU", "Tanh"}, kinds={"StaticSlice qint8"})
+    yield first_argument(5, 1)
     yield first_argument()
 
 
 FIRST = """<ir_version: 8, opset_import: ["" : 17]>
-first (int8[5,1] first, int8[5,6] x) => (int8[5,6] y) <float s = {0.03}, int8 z = {2}> {
+first (int8SHAPE first, int8[5,6] x) => (int8[5,6] y) <float s = {0.03}, int8 z = {2}> {
   a = DequantizeLinear(first, s, z) b = DequantizeLinear(x, s, z) c = Mul(a, b) d = QuantizeLinear(c, s, z)
   e = DequantizeLinear(d, s, z) f = Sigmoid(e) g = QuantizeLinear(f, s, z) h = DequantizeLinear(g, s, z)
   i = Tanh(h) j = QuantizeLinear(i, s, z) k = DequantizeLinear(j, s, z) l = Mul(k, a) y = QuantizeLinear(l, s, z)
 }"""
 
 
-def first_argument():
+def first_argument(*shape):
     """XNNPACK takes the first argument of a delegate for a part of the table that is made in front of a product with it."""
     own = np.random.default_rng(4)
-    feeds = {"first": own.integers(-128, 128, (5, 1)).astype(I8), "x": own.integers(-128, 128, (5, 6)).astype(I8)}
-    return Case("first-argument", onnx.parser.parse_model(FIRST), feeds, [None], set())
+    feeds = {"first": np.asarray(own.integers(-128, 128, shape)).astype(I8), "x": own.integers(-128, 128, (5, 6)).astype(I8)}
+    model = onnx.parser.parse_model(FIRST.replace("SHAPE", str(list(shape)) if shape else ""))
+    return Case(f"first-argument-{len(shape)}", model, feeds, [None], set())
 
 
 # Bytes of depthwise filters in groups of 8 and 6 channels.

@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 
 import attention  # noqa: F401  each family registers its operators
-import contrib  # noqa: F401
 import control  # noqa: F401
 import convolution  # noqa: F401
 import elementwise  # noqa: F401
@@ -19,6 +18,7 @@ import quantized  # noqa: F401
 import recurrent  # noqa: F401
 import reduction  # noqa: F401
 import signal_ops  # noqa: F401
+import contrib  # noqa: F401  last: it imports families, whose order the graphs of all seeds depend on
 from builder import FAMILIES, SYMBOL_SIZES, Builder
 from graph import Reject, evaluate_all, is_float
 
