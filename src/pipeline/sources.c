@@ -36,7 +36,7 @@ static bool mentions_graph(const uint8_t *data, uint64_t size) {
 }
 
 /* Standard input has no name to go by: text has no control characters, an ONNX model begins with
- * some. Other text is left to the reader of ONNX models, which says that it is none. */
+ * some. Other text is left to the reader of ONNX models, which says what it is not. */
 static SourceKind kind_of_bytes(const uint8_t *data, uint64_t size) {
   if (starts_like_pte(data, size))
     return SOURCE_PTE;

@@ -6,7 +6,7 @@ from builder import BOOL, I8, I32, U8, op
 from convolution import image, window
 from graph import Reject
 from normalization import spread
-from quantized import quantized_operand
+from quantized import quantized_operand, whole_codes
 
 F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
 DOMAIN = "com.microsoft"
@@ -195,15 +195,15 @@ def target(b, dtype):
     return [b.constant(np.array(b.choice([0.13717, 0.73151, 1.37291]), F32)), b.constant(np.array(b.whole(100, 130) if dtype == U8 else b.whole(-5, 5), dtype))]
 
 
-def register_codes(name, wide=(), exact=True):
+def register_codes(name, alphas=()):
     @contrib(name)
     def unary(b):
         x, dtype = codes_of(b)
-        add(b, name, [*quantized_operand(b, x), *target(b, dtype)], exact=exact, **{k: b.choice(v) for k, v in wide})
+        add(b, name, [*quantized_operand(b, x), *target(b, dtype)], exact=True, alpha=b.choice(alphas) if alphas else None)
 
 
 register_codes("QLinearSigmoid")
-register_codes("QLinearLeakyRelu", [("alpha", [0.1, 0.3])])
+register_codes("QLinearLeakyRelu", [0.1, 0.3])
 
 
 def register_pair(name):
@@ -285,8 +285,6 @@ def matmul_integer_to_float(b):
 
 @contrib("DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(b):
-    from quantized import whole_codes
-
     k, n = b.whole(2, 8), b.whole(1, 6)
     x = b.add_input(whole_codes(b, (*b.shape(1, 3, 1)[:2], k)), lambda s: whole_codes(b, s))
     w = b.fresh(I8, (k, n), -9, 9, constant=True)
