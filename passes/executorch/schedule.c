@@ -148,17 +148,6 @@ static bool goes_before(const Move *a, const Move *b) {
   return a->first != b->first ? a->first > b->first : a->node < b->node;
 }
 
-/* Whether the kth node that waits for none after state s would not be kept: seen without making the
- * move. */
-static bool is_refused(const Beam *b, const State *s, uint32_t k) {
-  if (b->move_count < CHOICES)
-    return false;
-  const Move *last = &b->moves[CHOICES - 1];
-  uint64_t live = s->live + (uint64_t)s->costs[k].after;
-  return live > last->live ||
-         (live == last->live && s->ready[k] != s->first && s->ready[k] > last->node);
-}
-
 /* Keeps a move among the best after one state. */
 static void keep_move(Beam *b, const Move *m) {
   uint32_t at = b->move_count;
@@ -197,7 +186,7 @@ static Move make_move(const Beam *b, uint32_t i, uint32_t k) {
     while (first < b->p->node_count && s->predecessor_count[first] == RAN);
   return (Move){s->live + (uint64_t)s->costs[k].after,
                 during > s->peak ? during : s->peak,
-                s->hash ^ node_hash(node),
+                s->hash, /* that of the node is added to moves that are kept */
                 first,
                 i,
                 node,
@@ -215,7 +204,7 @@ static void find_moves(Beam *b, uint32_t i) {
       return;
     }
   for (uint32_t k = 0; k < s->ready_count; k++)
-    if (s->costs[k].during <= room && !is_refused(b, s, k)) {
+    if (s->costs[k].during <= room) {
       Move m = make_move(b, i, k);
       keep_move(b, &m);
     }
@@ -261,25 +250,26 @@ static void apply_move(Beam *b, const Move *m, State *out) {
 
 /* Runs one more node; false when no order is left. */
 static bool advance(Beam *b, Step *steps) {
-  uint32_t kept = 0;
   b->best_count = 0;
   for (uint32_t i = 0; i < b->count; i++) {
     find_moves(b, i);
-    for (uint32_t k = 0; k < b->move_count; k++)
+    for (uint32_t k = 0; k < b->move_count; k++) {
+      b->moves[k].hash ^= node_hash(b->moves[k].node);
       keep_best(b, &b->moves[k]);
+    }
     b->work += b->states[i].ready_count;
   }
-  for (; kept < b->best_count; kept++) {
-    const Move *m = &b->best[kept];
-    apply_move(b, m, &b->next[kept]);
-    steps[kept] = (Step){(uint16_t)m->state, (uint16_t)m->node};
+  for (uint32_t i = 0; i < b->best_count; i++) {
+    const Move *m = &b->best[i];
+    apply_move(b, m, &b->next[i]);
+    steps[i] = (Step){(uint16_t)m->state, (uint16_t)m->node};
   }
-  b->work += (uint64_t)kept * (b->p->node_count + b->p->buffer_count) * 2;
+  b->work += (uint64_t)b->best_count * (b->p->node_count + b->p->buffer_count) * 2;
   State *swap = b->states;
   b->states = b->next;
   b->next = swap;
-  b->count = kept;
-  return kept > 0;
+  b->count = b->best_count;
+  return b->count > 0;
 }
 
 static void begin_beam(Beam *b) {

@@ -180,9 +180,9 @@ static Status refuse_circle(const Delegation *d, Units *u, const uint32_t *pendi
     unit++;
   for (uint32_t i = 0; i < u->count; i++) /* into the circle */
     unit = w.on[unit] - 1;
-  while (!g->nodes[node_of_unit(g, u, unit)].tag)
+  uint32_t tag;
+  while (!(tag = g->nodes[node_of_unit(g, u, unit)].tag))
     unit = w.on[unit] - 1;
-  uint32_t tag = g->nodes[node_of_unit(g, u, unit)].tag;
   NodeId cause = node_of_unit(g, u, w.on[unit] - 1);
   return answered(d,
                   "made partitions that depend on each other: partition %" PRIu32

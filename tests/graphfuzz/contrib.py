@@ -8,7 +8,7 @@ from graph import Reject
 from normalization import spread
 from quantized import quantized_operand, whole_codes
 
-F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
+F32 = np.dtype(np.float32)
 DOMAIN = "com.microsoft"
 
 
@@ -21,8 +21,8 @@ def add(b, name, inputs, outputs=1, **more):
     return b.node(name, inputs, outputs, domain=DOMAIN, **more)
 
 
-def vector(b, length, low=-2, high=2, dtype=F32):
-    return b.fresh(dtype, (length,), low, high, constant=b.chance(0.8))
+def vector(b, length, low=-2, high=2):
+    return b.fresh(F32, (length,), low, high, constant=b.chance(0.8))
 
 
 # --- products ---
@@ -116,7 +116,8 @@ def rows_of(b, least=2):
 @contrib("SkipLayerNormalization")
 def skip_layer_norm(b):
     x, shape = rows_of(b)
-    skip = b.fresh(F32, shape if b.chance(0.7) or b.symbolic else (1, *shape[1:]) if len(shape) == 3 else shape, -3, 3)
+    repeats = len(shape) == 3 and not b.symbolic and b.chance(0.3)
+    skip = b.fresh(F32, (1, *shape[1:]) if repeats else shape, -3, 3)
     outputs = [True, False, False, b.chance(0.5)]
     add(b, "SkipLayerNormalization", [x, skip, vector(b, shape[-1]), vector(b, shape[-1]) if b.chance(0.7) else "",
                                       vector(b, shape[-1]) if b.chance(0.4) else ""], 4, keep=outputs, epsilon=b.choice([None, 1e-3]))
@@ -165,9 +166,10 @@ def attention(b):
     batch, heads, steps, size, width = b.dim(1), b.whole(1, 3), b.whole(1, 5), b.whole(1, 4), b.whole(1, 6)
     hidden = heads * size
     x = b.like(F32, (batch, steps, width), -3, 3)
-    mask = b.fresh(I32, b.choice([(batch, steps), (batch,), (batch, steps, steps)]), 1, 1 if not b.chance(0.3) else steps) if b.chance(0.5) else ""
-    if mask and b.x(mask).ndim != 1:
-        mask = b.constant(np.ones(b.x(mask).shape, np.int32))
+    mask = ""
+    if b.chance(0.5):
+        shape = b.choice([(batch, steps), (batch,), (batch, steps, steps)])
+        mask = b.fresh(I32, shape, 1, steps) if len(shape) == 1 else b.constant(np.ones(shape, np.int32))
     add(b, "Attention", [x, b.fresh(F32, (width, 3 * hidden), -1, 1, constant=True), vector(b, 3 * hidden), mask], num_heads=heads,
         unidirectional=b.choice([None, 1]), scale=b.choice([None, 0.4]))
 
@@ -185,8 +187,8 @@ def rotary(b):
 # --- codes ---
 
 
-def codes_of(b, low_rank=1, high_rank=4, dtypes=(U8, I8), **more):
-    x = b.operand(set(dtypes), low_rank, high_rank, least=1, **more)
+def codes_of(b, low_rank=1, high_rank=4, **more):
+    x = b.operand({U8, I8}, low_rank, high_rank, least=1, **more)
     return x, b.x(x).dtype
 
 

@@ -94,6 +94,11 @@ static EtcStatus add_option(CommandLine *line, const OptionRow *row, const char 
   return ETC_OK;
 }
 
+/* The name in a long option: "dim" of "--dim" and "--dim=n=1". */
+static StrView long_name(const char *given) {
+  return (StrView){given + 2, strcspn(given + 2, "=")};
+}
+
 /* Whether text is an option of the command, spelt in full: "-o", "--map", "--dim=n=1". */
 static bool is_option(const CommandLine *line, const char *text) {
   if (text[0] != '-' || text[1] == 0)
@@ -103,9 +108,7 @@ static bool is_option(const CommandLine *line, const char *text) {
     const OptionRow *row = find_short(line->command, name);
     return row && sv_eq_str(name, row->short_name);
   }
-  const char *equals = strchr(text, '=');
-  return find_long(line->command, (StrView){text + 2, equals ? (size_t)(equals - text) - 2
-                                                             : strlen(text + 2)}) != NULL;
+  return find_long(line->command, long_name(text)) != NULL;
 }
 
 /* An option that takes a value is followed by another option: its value was forgotten. */
@@ -157,12 +160,12 @@ static EtcStatus take_option(CommandLine *line, const OptionRow *row, const char
 }
 
 static EtcStatus parse_long(CommandLine *line, const char *given, const char *next, bool *used) {
-  const char *name = given + 2, *equals = strchr(name, '=');
-  StrView view = {name, equals ? (size_t)(equals - name) : strlen(name)};
-  const OptionRow *row = find_long(line->command, view);
+  StrView name = long_name(given);
+  const OptionRow *row = find_long(line->command, name);
   if (!row)
-    return unknown_option(line, given, view);
-  return take_option(line, row, equals ? equals + 1 : NULL, next, used);
+    return unknown_option(line, given, name);
+  const char *behind = name.data + name.size;
+  return take_option(line, row, *behind == '=' ? behind + 1 : NULL, next, used);
 }
 
 static EtcStatus parse_short(CommandLine *line, const char *given, const char *next, bool *used) {

@@ -255,9 +255,10 @@ ValueId window_average(Import *im, ValueId x, bool count_ceil) {
   Window w;
   if (!read_pool(im, x, &w))
     return 0;
-  if (count_ceil && attr_flag(im, "count_include_pad", false))
+  bool include = attr_flag(im, "count_include_pad", false);
+  if (count_ceil && include)
     spell_out_ceil(im, x, &w);
-  bool count_pads = attr_flag(im, "count_include_pad", false) || no_pads(&w);
+  bool count_pads = include || no_pads(&w);
   uint32_t rank = w.rank;
   if (rank == 3 || !all_are(w.dilation, rank, 1) || !pads_fit_kernel(&w) ||
       (w.ceil && !no_pads(&w)))
