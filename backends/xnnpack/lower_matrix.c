@@ -109,9 +109,9 @@ void lower_addmm(XnnLowering *l, NodeId n) {
   ValueId bias = node_value(l->g, n, 0), x = node_value(l->g, n, 1),
           weight = node_value(l->g, n, 2), y = node_result(l->g, n, 0);
   double beta = node_scalar(l->g, n, 3), alpha = node_scalar(l->g, n, 4);
-  if (xl_has_permuted(l, x))
-    xl_plain(l, x);
-  XnnId out = xl_result(l, y);
+  if (xl_has_permuted(l, x) && value_rank(l->g, bias) > 1)
+    xl_plain(l, x); /* the bias has rows in that order */
+  XnnId out = result_of_rows(l, x, y);
   if (alpha == 1 && beta == 1 && fits_product(l->g, weight, bias)) {
     product(l, x, weight, bias_of(l, bias), XNN_FLAG_TRANSPOSE_WEIGHTS, out);
     return;

@@ -545,11 +545,27 @@ def between_product_cases():
     yield graph("ratio-between-products", ratio, {"x": own.standard_normal((4, 8)).astype(np.float32)}, {w: weight(8, 8) for w in "abc"})
 
 
+def varying_row_cases():
+    """Products with a bias on rows of an image of three sizes that vary: the rows stay apart until a view takes them apart again."""
+    own = np.random.default_rng(20261201)
+    sizes = [{"x": own.standard_normal((n, 8, h, w)).astype(np.float32)} for n, h, w in ((2, 3, 4), (1, 1, 5), (3, 6, 2))]
+    weights = {w: (own.standard_normal((8, 8)) / 3).astype(np.float32) for w in "pq"}
+    bias = {"b": own.standard_normal(8).astype(np.float32), "r": ints(-1, 8)}
+    rows = [node("Transpose", ["x"], "t", perm=[0, 2, 3, 1]), node("Shape", ["t"], "s"), node("Reshape", ["t", "r"], "v")]
+    for name, made in (("", [node("Gemm", ["v", "p", "b"], "m")]), ("-scaled", [node("Gemm", ["v", "p", "b"], "m", alpha=0.5, beta=-2.0)]),
+                       ("-run-time", [node("ReduceMean", ["q", "one"], "c", keepdims=0), node("Gemm", ["v", "p", "c"], "m")])):
+        back = [node("Reshape", ["m", "s"], "u"), node("Transpose", ["u"], "o", perm=[0, 3, 1, 2]), node("Conv", ["o", "k"], pads=[1, 1, 1, 1])]
+        feeds = [{**f, "q": own.standard_normal((3, 8)).astype(np.float32)} for f in sizes] if "time" in name else sizes
+        yield graph(f"rows-with-bias{name}", [*rows, *made, *back], feeds,
+                    {"p": weights["p"], **bias, "one": ints(0), "k": (own.standard_normal((4, 8, 3, 3)) / 8).astype(np.float32)}, opset=18,
+                    shapes={"x": ["n", 8, "h", "w"]}, dims={"n": "1..3", "h": "1..6", "w": "1..6"})
+
+
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
             volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases,
-            block_cases, box_cases, selected_cases, between_product_cases, dynamic_phase_cases, large_pool_cases)
+            block_cases, box_cases, selected_cases, between_product_cases, dynamic_phase_cases, large_pool_cases, varying_row_cases)
 
 
 def main():
