@@ -7,6 +7,7 @@
  * computed for the slice alone, and what they read from other nodes is sliced instead. */
 #include "ir/builder.h"
 #include "ir/match.h"
+#include "ops/quantized.h"
 #include "passes/pass.h"
 
 enum { WHOLE = -1, REFUSED = -2, MANY_DIMS = 255 };
@@ -136,6 +137,18 @@ static bool only_sliced(const Raise *r, ValueId v, uint32_t d) {
   return ok;
 }
 
+/* Whether v is dequantized by the range of all rows. A backend that finds it when it computes the
+ * product would find that of some. */
+static bool has_range_of_all(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  while (n && (node_cget(g, n)->op == OP_VIEW_COPY || node_cget(g, n)->op == OP_PERMUTE_COPY))
+    n = value_def(g, node_value(g, n, 0));
+  if (!is_dequantize(g, n))
+    return false;
+  Quantization q = quantization_of(g, n);
+  return q.dynamic && !q.rows;
+}
+
 /* Whether n may be in the region: all its rows follow from rows of operands (those of arange follow
  * from none), and none is wanted by others. */
 static bool fits(const Raise *r, NodeId n) {
@@ -147,7 +160,7 @@ static bool fits(const Raise *r, NodeId n) {
   bool ok = node_unused(g, n, 1), from_rows = false;
   FOR_ARG_OPERANDS(g, n, i, w, {
     int dim = w && w < r->values ? operand_dim(g, n, i, w, d) : REFUSED;
-    ok = ok && dim != REFUSED;
+    ok = ok && dim != REFUSED && (dim < 0 || !is_product(g, n) || !has_range_of_all(g, w));
     from_rows = from_rows || dim >= 0;
   })
   return ok && from_rows;

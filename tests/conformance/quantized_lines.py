@@ -28,3 +28,13 @@ def lines():
             x = rng.standard_normal((b, 8, t)).astype(F32)
             made = model(text, {"x": x}, numbers, {k: v or dtype for k, v in outputs.items()}, dims={0: "b", 2: "t"})
             yield f"lines-{name}-{np.dtype(dtype).name}-{b}x{t}", made, {"x": x}, [steps[k[0]] if k[1] == "r" else 1 for k in outputs], floats, sizes
+
+
+def first_row():
+    """One row of a product whose operand is quantized at run time: by the range of all rows, of which that one has a smaller one."""
+    rng = np.random.default_rng(35)
+    x = (rng.standard_normal((2, 6, 8)) * np.linspace(0.2, 3, 6)[None, :, None]).astype(F32)
+    numbers = {"wq": rng.integers(0, 256, (8, 4)).astype(U8), "ws": F32(0.01), "wz": U8(128), "first": np.array(0)}
+    text = ("xq, xs, xz = DynamicQuantizeLinear(x)\nm = MatMulInteger(xq, wq, xz, wz)\nf = Cast(m) to=1\ns = Mul(xs, ws)\np = Mul(f, s)\n"
+            "r = Relu(p)\ny = Gather(r, first) axis=1\n")
+    yield "first-row-at-run-time", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], None
