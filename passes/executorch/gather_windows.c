@@ -13,8 +13,8 @@
  * products, and little work, nothing is gathered. Those that do not fit are gathered in bands of
  * rows (window_bands.c), as many as it takes to need no more memory than the rest does: a U-Net of
  * 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be computed, they
- * may need more, from a 64th to an eighth, or a fourth where it is very much, or half in programs
- * below 4 MiB; what one takes more is there for all. A network with 128 to
+ * may need more, from a 64th to an eighth, or a fourth where it is very much, and twice as much in
+ * programs below 4 MiB; what one takes more is there for all. A network with 128 to
  * 128 channels at 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and
  * 25; 128 to 256 channels on images of 10 x 10 take 6 ms and 854 KiB instead of 0.6 s and 600; a
  * pose network 0.8 ms and 187 KiB instead of 15 and 160. Where a row of all samples is too much,
@@ -136,7 +136,7 @@ static Bands find_bands(const Graph *g, Choice *c, const Candidate *i) {
   if (!bands.count)
     bands = fit(g, i, room, dies);
   uint32_t most = i->w.work >= VERY_MUCH ? MUCH_MORE : MORE;
-  if (c->need < SMALL && i->w.work >= VERY_MUCH)
+  if (c->need < SMALL)
     most /= 2;
   for (uint32_t part = LEAST_MORE; part >= most && !bands.count && i->w.work >= MUCH; part /= 2) {
     uint64_t more = c->need / part;
