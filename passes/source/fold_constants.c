@@ -1,6 +1,11 @@
 /* Constant folding: each node over constants is run once with its reference kernel. The importer
- * folds while it builds; this pass finds what other passes left. */
+ * folds while it builds; this pass finds what other passes left.
+ *
+ * Constants that are dequantized stay so, since their numbers take more bytes; but what is computed
+ * of them and quantized again (weights that are normalized, with QDQ pairs between the steps) are
+ * codes then, whatever is between. */
 #include "interp/fold.h"
+#include "ops/quantized.h"
 #include "passes/pass.h"
 
 static ValueId fold_one(Builder *b, NodeId n) {
@@ -8,6 +13,23 @@ static ValueId fold_one(Builder *b, NodeId n) {
   if (folded)
     graph_replace_results(b->g, n, folded);
   return folded;
+}
+
+static Status fold_quantized(PassContext *p, Graph *g, uint64_t *count) {
+  Fold fold;
+  fold_init(&fold, UINT64_MAX);
+  fold.dequantizes = true;
+  Builder b = builder_make(g, 0, 0);
+  FoldChain chain = fold_chain_make(&b, p->scratch);
+  b.fold = fold_node;
+  b.fold_data = &fold;
+  ValueId codes;
+  for (NodeId n = g->first; n && b.status == STATUS_OK; n = node_cget(g, n)->next)
+    if (is_quantize(g, n) && (codes = fold_chain(&chain, n)))
+      graph_replace_results(g, n, codes);
+  fold_release(&fold);
+  *count = chain.folded;
+  return b.status;
 }
 
 Status pass_fold_constants(PassContext *p, Graph *g) {
@@ -18,5 +40,10 @@ Status pass_fold_constants(PassContext *p, Graph *g) {
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .fold_data = &fold};
   Status status = pass_rewriter(p, g, &r);
   fold_release(&fold);
-  return status;
+  if (status != STATUS_OK || p->options->fold_limit)
+    return status;
+  uint64_t count;
+  TRY(fold_quantized(p, g, &count));
+  pass_count(p, "quantized again", count);
+  return STATUS_OK;
 }

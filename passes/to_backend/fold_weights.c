@@ -4,40 +4,26 @@
  * run instead is a hundred times slower; so these are folded whatever their size, unless
  * --fold-limit says how large they may be. */
 #include "interp/fold.h"
+#include "ops/quantized.h"
 #include "passes/pass.h"
 
-enum { WEIGHT = 1, BIAS = 2, MAX_STEPS = 64 };
+enum { WEIGHT = 1, BIAS = 2 };
 
-typedef struct Folding {
-  Builder *b;
-  bool *given_up; /* by ValueId, of those that the graph had: nothing makes them constant */
-  uint64_t folded;
-} Folding;
-
-static ValueId constant_of(Folding *f, ValueId v, uint32_t steps);
-
-/* Folds the node once its operands are, as far as they are constant at all; its first result. */
-static ValueId fold_with_operands(Folding *f, NodeId n, uint32_t steps) {
-  bool constant = true;
-  FOR_OPERANDS(f->b->g, n, w, {
-    constant = constant && (!w || value_is_const(f->b->g, constant_of(f, w, steps)));
-  })
-  return constant ? fold_node(f->b, n) : 0;
+/* Whether v is a dequantized constant, moved perhaps: backends take its codes. */
+static bool is_of_codes(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  while (n &&
+         (op_has_trait(node_cget(g, n)->op, OP_VIEW) || node_cget(g, n)->op == OP_PERMUTE_COPY))
+    n = value_def(g, node_value(g, n, 0));
+  return is_dequantize(g, n);
 }
 
-/* v as a constant; v itself when it is still not constant after that many steps. */
-static ValueId constant_of(Folding *f, ValueId v, uint32_t steps) {
-  Graph *g = f->b->g;
-  NodeId n = v ? value_def(g, v) : 0;
-  if (!n || value_is_const(g, v) || f->given_up[v] || steps == 0 || f->b->status != STATUS_OK)
-    return v;
-  ValueId made = fold_with_operands(f, n, steps - 1);
-  f->given_up[v] = !made;
-  if (!made)
-    return v;
-  graph_replace_results(g, n, made);
-  f->folded++;
-  return made + (v - node_result(g, n, 0));
+static void fold_weight(FoldChain *c, ValueId v) {
+  Graph *g = c->b->g;
+  NodeId n = v && !value_is_const(g, v) && !is_of_codes(g, v) ? value_def(g, v) : 0;
+  ValueId made = n ? fold_chain(c, n) : 0;
+  if (made)
+    graph_replace_results(g, n, made);
 }
 
 Status pass_fold_weights(PassContext *p, Graph *g) {
@@ -45,14 +31,17 @@ Status pass_fold_weights(PassContext *p, Graph *g) {
     return STATUS_OK;
   Fold fold;
   fold_init(&fold, UINT64_MAX);
+  fold.dequantizes = true;
   Builder b = builder_make(g, 0, 0);
-  Folding f = {.b = &b, .given_up = ARENA_ARRAY(p->scratch, bool, (size_t)g->value_count + 1)};
+  b.fold = fold_node;
   b.fold_data = &fold;
+  FoldChain chain = fold_chain_make(&b, p->scratch);
   for (NodeId n = g->first; n && b.status == STATUS_OK; n = node_cget(g, n)->next)
-    for (uint32_t arg = WEIGHT; arg <= BIAS && node_cget(g, n)->op == OP_CONVOLUTION; arg++)
-      if (!node_absent(g, n, arg))
-        (void)constant_of(&f, node_value(g, n, arg), MAX_STEPS);
+    if (node_cget(g, n)->op == OP_CONVOLUTION) {
+      fold_weight(&chain, node_value(g, n, WEIGHT));
+      fold_weight(&chain, node_value(g, n, BIAS));
+    }
   fold_release(&fold);
-  pass_count(p, "nodes folded", f.folded);
+  pass_count(p, "nodes folded", chain.folded);
   return b.status;
 }

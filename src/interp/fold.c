@@ -15,9 +15,10 @@ void fold_release(Fold *f) {
 }
 
 /* Pure, not random, with a kernel. */
-static bool fold_allowed(OpId op) {
+static bool fold_allowed(const Fold *f, OpId op) {
   return op_row(op)->kernel && op != OP_EXECUTORCH_CALL_DELEGATE &&
-         !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM | OP_DEQUANTIZE);
+         !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM) &&
+         (f->dequantizes || !op_has_trait(op, OP_DEQUANTIZE));
 }
 
 /* Bytes of the operands together and of the largest one, or false when one is not a constant. */
@@ -165,7 +166,7 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   uint64_t operand_bytes, largest, begin;
   OpId op = node_cget(g, n)->op;
-  if (!fold_allowed(op) || op_has_trait(op, OP_DATA_SHAPE) ||
+  if (!fold_allowed(f, op) || op_has_trait(op, OP_DATA_SHAPE) ||
       !operands_constant(f, g, n, &operand_bytes, &largest) || is_kept(f, g, n, operand_bytes) ||
       !results_fit(f, g, n, operand_bytes, largest))
     return 0;
@@ -200,4 +201,56 @@ ValueId fold_node(Builder *b, NodeId n) {
   Fold *f = b->fold_data;
   ValueId folded = fold_constants(f, b, n);
   return folded || b->status != STATUS_OK ? folded : fold_known(f, b, n);
+}
+
+/* --- what values are computed of --- */
+
+enum { UNKNOWN, CONSTANT, VARYING };
+enum { CHAIN_MAX = 64 }; /* steps back */
+
+FoldChain fold_chain_make(Builder *b, Arena *arena) {
+  size_t count = (size_t)b->g->value_count + 1;
+  return (FoldChain){.b = b,
+                     .known = ARENA_ARRAY(arena, uint8_t, count),
+                     .made = ARENA_ARRAY(arena, ValueId, count)};
+}
+
+static bool from_constants(FoldChain *c, ValueId v, uint32_t steps) {
+  const Graph *g = c->b->g;
+  if (value_is_const(g, v))
+    return true;
+  if (c->known[v])
+    return c->known[v] == CONSTANT;
+  NodeId n = value_def(g, v);
+  bool constant = n && steps && fold_allowed(c->b->fold_data, node_cget(g, n)->op);
+  FOR_OPERANDS(g, n, w, { constant = constant && (!w || from_constants(c, w, steps - 1)); })
+  c->known[v] = constant ? CONSTANT : VARYING;
+  return constant;
+}
+
+/* v, computed by nodes of its own, which the builder folds. */
+static ValueId computed(void *user, ValueId v) {
+  FoldChain *c = user;
+  const Graph *g = c->b->g;
+  if (!v || value_is_const(g, v))
+    return v;
+  NodeId n = value_def(g, v);
+  if (c->made[v])
+    return c->made[v];
+  ValueId first = build_again(c->b, n, computed, c);
+  for (uint32_t i = 0; first && i < node_cget(g, n)->result_count; i++)
+    c->made[node_result(g, n, i)] = first + i;
+  c->folded++;
+  return c->made[v];
+}
+
+ValueId fold_chain(FoldChain *c, NodeId n) {
+  Graph *g = c->b->g;
+  ValueId v = node_result(g, n, 0);
+  if (!from_constants(c, v, CHAIN_MAX))
+    return 0;
+  c->b->before = n;
+  c->b->loc = node_cget(g, n)->loc;
+  ValueId made = computed(c, v);
+  return made && value_is_const(g, made) ? made : 0;
 }

@@ -1,4 +1,4 @@
-"""Quantized convolutions of lines whose number and length vary, as cases of quantized.py."""
+"""Quantized convolutions of lines whose number and length vary, and one row of a product, as cases of quantized.py."""
 
 import itertools
 

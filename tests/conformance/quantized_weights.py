@@ -89,3 +89,15 @@ def nibble_blocks():
         made = model("a = Relu(x)", {"x": x}, parts, {"y": F32}, more=[node])
         made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
         yield f"nibbles-blocks-{name}", made, {"x": x}, [None], {"FullyConnected fp32, filter qcint4", "FullyConnected fp32", "Add", "Clamp", "StaticSlice"}
+
+
+def normalized_weights():
+    """Weights that are normalized, as weight_norm does, with a quantizer's pairs between the steps: constants, though computed of codes."""
+    rng = np.random.default_rng(36)
+    x = rng.standard_normal((2, 8, 20)).astype(F32)
+    parts = {"wq": rng.integers(-128, 128, (8, 4, 5)).astype(I8), "ws": F32(0.01), "g": rng.uniform(0.5, 2, (8, 1, 1)).astype(F32), "axes": np.array([1, 2]), "ns": F32(0.02), "vs": F32(0.008),
+             "xs": F32(0.03), "ys": F32(0.05), "zero": I8(0)}
+    text = ("xq = QuantizeLinear(x, xs, zero)\nxr = DequantizeLinear(xq, xs, zero)\nwr = DequantizeLinear(wq, ws, zero)\nn = ReduceL2(wr, axes)\nd = Div(g, n)\ndq = QuantizeLinear(d, ns, zero)\n"
+            "dr = DequantizeLinear(dq, ns, zero)\nv = Mul(wr, dr)\nvq = QuantizeLinear(v, vs, zero)\nvr = DequantizeLinear(vq, vs, zero)\ny = Conv(xr, vr) pads=2,2 group=2\n"
+            "yq = QuantizeLinear(y, ys, zero)\nyr = DequantizeLinear(yq, ys, zero)\n")
+    yield "normalized-weights", model(text, {"x": x}, parts, {"yr": F32}), {"x": x}, [0.05], set()
