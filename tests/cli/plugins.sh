@@ -102,8 +102,8 @@ echo text >text.so
 t lower chain.etir --plugin ./text.so -o no.pte
 
 echo "## faults of what it does"
-for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key transposes specs "spec without bytes" code \
-  refuses "no message" "refusals away" "needs refuses" "needs inputs" "needs data" "needs no keys" "needs no text" "check rank" "check size"; do
+for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key transposes specs "spec without bytes" code "huge code" \
+  "tags in preprocess" "tags of others" refuses "no message" "refusals away" "needs refuses" "needs is silent" "needs inputs" "needs data" "needs no keys" "needs no text" "check rank" "check size"; do
   export FAULT
   echo "# $FAULT"
   t lower chain.etir $faulty --backend negate -o no.pte
@@ -131,17 +131,20 @@ for FAULT in overlap alignment outside huge; do
   t lower net.etir $faulty --plan row -o no.pte
   t lower net.etir $faulty --memory small=64,large=1K --plan row -o no.pte
 done
+export FAULT=proof
+echo "# proof"
+t lower net.etir $faulty --plan row -o no.pte
 
 echo "## readers"
 export FAULT="only what is needed"
 t lower chain.etir $faulty --backend negate -o least.pte -q
 t run least.pte $faulty --random | short
-for FAULT in "needs refuses" "needs inputs" "needs data" "needs no keys" "check rank" "check size"; do
+for FAULT in "needs refuses" "needs is silent" "needs inputs" "needs data" "needs no keys" "check rank" "check size"; do
   export FAULT
   echo "# $FAULT"
   t verify least.pte $faulty
 done
-for FAULT in "needs no keys" "run size" "run rank"; do
+for FAULT in "needs no keys" "run size" "run rank" "run memory"; do
   export FAULT
   echo "# $FAULT"
   t run least.pte $faulty --random
@@ -150,6 +153,8 @@ export FAULT="needs no keys"
 t size least.pte $faulty
 export FAULT="describe nothing"
 t inspect least.pte $faulty -v | grep -e reader -e exit
+export FAULT="describe memory"
+t inspect least.pte $faulty -v | grep -e reader -e exit -e memory
 unset FAULT
 t lower chain.etir $faulty --backend negate -o least.pte -q --artifacts readers
 export FAULT="needs inputs"
@@ -168,6 +173,8 @@ export FAULT="name of the graph"
 t lower core.etir $faulty --pass exchange@edge --print-after exchange -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/; s/ of [0-9]*$/ of N/'
 export FAULT="run exits"
 t run least.pte $faulty --random
+export FAULT="long code" # it is not there
+t lower chain.etir $faulty --backend negate -o no.pte
 export FAULT="check exits"
 t verify least.pte $faulty
 t lower core.etir $faulty --backend negate -o no.pte
