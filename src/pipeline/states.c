@@ -147,7 +147,7 @@ static bool is_state(const Session *s, StrView name) {
 }
 
 static Status report_twice(Session *s, DiagPlace place, StrView name) {
-  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, place);
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
   diag_message(d, "input '" SV_FMT "' is a state already", SV_ARG(name));
   diag_hint(d, "name each input in one --state; --derive makes states of the caches itself");
   return diag_end(d);
