@@ -26,6 +26,7 @@ typedef struct SettingPlace {
   Layer *layer;
   DiagPlace at;       /* in a recipe; line 0 outside */
   const char *folder; /* that paths begin in, with its slash; "": the present one */
+  bool overruled;     /* what has set it before wins: the value is dropped */
 } SettingPlace;
 
 /* A program of --lowered. */

@@ -11,6 +11,23 @@
 #include "support/parallel.h"
 #include "support/text.h"
 
+/* The hint in the words of a recipe: "--kernels portable" is "kernels: portable" there. */
+static const char *recipe_hint(Session *s, const char *hint) {
+  StrBuf text = {0};
+  while (*hint) {
+    size_t length = strncmp(hint, "--", 2) == 0 ? strcspn(hint + 2, " ,.;:)") : 0;
+    StrView key = {hint + 2, length};
+    if (!length || !session_is_recipe_key(key)) {
+      strbuf_append_char(&text, *hint++);
+      continue;
+    }
+    hint += 2 + length;
+    strbuf_append(&text, key);
+    strbuf_append(&text, *hint == ' ' ? SV(":") : SV(""));
+  }
+  return strbuf_keep(&text, &s->arena).data;
+}
+
 EtcStatus session_usage(Session *s, const char *option, const char *hint, const char *format, ...) {
   DiagPlace place = s->setting.at.line ? s->setting.at : DIAG_NOWHERE;
   place.option = s->setting.at.line ? SV("") : sv_from(option);
@@ -22,7 +39,7 @@ EtcStatus session_usage(Session *s, const char *option, const char *hint, const 
   if (!hint && s->setting.at.line)
     hint = "'etc help lower' lists the options";
   if (hint)
-    diag_hint(d, "%s", hint);
+    diag_hint(d, "%s", s->setting.at.line ? recipe_hint(s, hint) : hint);
   (void)diag_end(d);
   return ETC_USAGE;
 }
@@ -456,12 +473,14 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   if (is_path(setting, value))
     value = sv_from(session_path(s, value));
   tell_cache(s, setting, value);
+  s->setting.overruled = false;
   EtcStatus status = set(s, setting, value);
   if (status != ETC_OK)
     return status;
   if (setting->bit)
     settings_options(s)->given |= setting->bit;
-  say(s, setting, value);
+  if (!s->setting.overruled)
+    say(s, setting, value);
   return ETC_OK;
 }
 
