@@ -61,7 +61,7 @@ typedef struct Cache {
   MappedFile mapped;             /* the program, after a hit or when it was kept */
   CacheSide sides[CACHE_SIDES];
   uint32_t files, warnings; /* that there were when the key was made */
-  bool hit, writable;
+  bool hit, writable, made; /* made: the folder, by this session */
 } Cache;
 
 struct EtcSession {

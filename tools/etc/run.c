@@ -404,6 +404,7 @@ static EtcStatus load(const CommandLine *line) {
     TRY(dims_from_arrays(line, source));
   const char *method = command_line_value(line, OPT_RUN_METHOD);
   s->ctx.only_method = sv_from(method ? method : "");
+  s->ctx.names_only = true;
   TRY(session_status(session_import(s, true)));
   return refuse_tolerances(line);
 }
