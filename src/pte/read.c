@@ -27,8 +27,9 @@ static Status unknown_operators(const MethodReader *r) {
   for (uint32_t i = 0; i < r->m->operator_count; i++)
     if (calls[i] && op_find_out(r->m->operators[i]) == OP_NONE)
       status = diag_report(r->p->sink, DIAG_PTE_UNKNOWN_OP, pte_place(r->p),
-                           "operator '" SV_FMT "' is not known (method '" SV_FMT "', %u calls)",
-                           SV_ARG(r->m->operators[i]), SV_ARG(r->m->name), calls[i]);
+                           "operator '" SV_FMT "' is not known (method '" SV_FMT "', %u call%s)",
+                           SV_ARG(r->m->operators[i]), SV_ARG(r->m->name), calls[i],
+                           calls[i] == 1 ? "" : "s");
   return status;
 }
 

@@ -173,6 +173,9 @@ export FAULT="name of the graph"
 t lower core.etir $faulty --pass exchange@edge --print-after exchange -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/; s/ of [0-9]*$/ of N/'
 export FAULT="run exits"
 t run least.pte $faulty --random
+export FAULT="ends at once" # nobody can report that; no output appears
+t lower chain.etir $faulty --backend negate -o no.pte --report no.html -MD
+ls -A no.* .no* 2>/dev/null
 export FAULT="long code" # it is not there
 t lower chain.etir $faulty --backend negate -o no.pte
 export FAULT="check exits"
