@@ -109,10 +109,7 @@ static Status mismatch(Import *im, const Onnx__ValueInfoProto *info, TypeId type
 
 static const char *shape_text(Import *im, const Tensor *t) {
   StrBuf text = {0};
-  strbuf_append(&text, SV("has the shape ["));
-  for (uint32_t i = 0; i < t->rank; i++)
-    strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
-  strbuf_append_char(&text, ']');
+  shape_describe("has the shape ", t->dims, t->rank, &text);
   return strbuf_keep(&text, &im->state->arena).data;
 }
 

@@ -140,6 +140,8 @@ MethodOptions *session_own(Session *s);
 MethodOptions *session_resolve(Session *s, StrView method);
 /* Reports options that name an input, a dimension or a value that no model has. */
 Status session_check_used(Session *s);
+/* When the import has failed: reports the dimensions among these, which may be the reason. */
+void session_name_unused_dims(Session *s);
 
 /* --- sources and the stage import (sources.c) --- */
 

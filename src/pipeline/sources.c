@@ -469,6 +469,8 @@ Status session_import(Session *s, bool allow_pte) {
     status = status == STATUS_OK ? one : status;
   }
   Status bounds = session_check_bounds(s, status == STATUS_OK);
+  if (status != STATUS_OK)
+    session_name_unused_dims(s);
   TRY(status);
   TRY(bounds);
   TRY(session_check_used(s));
