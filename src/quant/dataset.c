@@ -210,8 +210,12 @@ static Status report_missing(const DataSet *s, uint32_t i, const Archive *archiv
     return diag_end(d);
   }
   diag_message(d, "there is no array for input '" SV_FMT "'", SV_ARG(name));
-  for (uint32_t k = 0; k < archive->count && k < 16; k++)
-    diag_note(d, "there is '" SV_FMT "'", SV_ARG(archive->entries[k].name));
+  for (uint32_t k = 0; k < archive->count && k < 16; k++) {
+    StrView each = archive->entries[k].name; /* the array x is the file x.npy in it */
+    if (sv_has_suffix(each, SV(".npy")))
+      each.size -= strlen(".npy");
+    diag_note(d, "there is '" SV_FMT "'", SV_ARG(each));
+  }
   return diag_end(d);
 }
 

@@ -78,6 +78,9 @@ t lower chain.etir $faulty --backend negate:level=3 -o negate.pte --explain
 t run negate.pte $faulty --random | short
 t run chain.etir --random | short
 t lower chain.etir $faulty --backend negate:level=x -o no.pte
+t lower chain.etir $faulty --backend negate:depth=x -o no.pte
+printf 'backend: {negate: {depth: 1}}\nplugin: %s/faulty.so\n' "$plugins" >plugin.yaml
+t lower chain.etir --recipe plugin.yaml -o no.pte
 t lower chain.etir $faulty --backend negat -o no.pte
 t lower chain.etir $faulty --plan row -o row.pte
 t lower chain.etir $faulty --plan ro -o no.pte
