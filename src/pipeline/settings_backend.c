@@ -22,11 +22,14 @@ static EtcStatus find_setting(Session *s, const Backend *backend, StrView key, u
   }
   names[*row] = "whole";
   const char *hint = session_did_you_mean(s, text_nearest(key, names, *row + 1));
-  return session_usage(s, "--backend",
-                       hint              ? hint
-                       : backend->plugin ? "'etc backends --plugin FILE.so' lists its settings"
-                                         : "'etc backends' lists the settings of each backend",
-                       "backend '%s' has no setting '" SV_FMT "'", backend->name, SV_ARG(key));
+  return session_usage(
+      s, "--backend",
+      hint ? hint
+      : backend->plugin
+          ? "'etc backends' lists the settings of each backend, and of plug-ins that it is "
+            "given"
+          : "'etc backends' lists the settings of each backend",
+      "backend '%s' has no setting '" SV_FMT "'", backend->name, SV_ARG(key));
 }
 
 size_t session_operators(const char *names[OPERATORS_MAX]) {
