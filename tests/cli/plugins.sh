@@ -179,8 +179,6 @@ t run least.pte $faulty --random
 export FAULT="ends at once" # nobody can report that; no output appears
 t lower chain.etir $faulty --backend negate -o no.pte --report no.html -MD
 ls -A no.* .no* 2>/dev/null
-export FAULT="long code" # it is not there
-t lower chain.etir $faulty --backend negate -o no.pte
 export FAULT="check exits"
 t verify least.pte $faulty
 t lower core.etir $faulty --backend negate -o no.pte

@@ -137,7 +137,6 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   *code = (DelegateCode){.blob = has("no bytes") ? NULL : bytes,
                          .blob_size = has("code")        ? 2
                                       : has("huge code") ? (uint64_t)1 << 62
-                                      : has("long code") ? (uint64_t)1 << 40
                                                          : sizeof bytes,
                          .inputs = inputs,
                          .input_count = has("input missing") ? 0 : 1,
