@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "backends/xnnpack/fuse.h"
+#include "ir/transform.h"
 
 /* --- what is wanted --- */
 
@@ -92,10 +93,11 @@ XnnId xf_number(Fuse *f, XnnId v) {
     return XNN_NONE;
   const Constant *c = value_constant(g, f->x->data[like.data - 1].v);
   float number;
-  if (!c || c->size < sizeof number || value_dtype(g, f->x->data[like.data - 1].v) != DTYPE_F32)
+  if (!c || value_dtype(g, f->x->data[like.data - 1].v) != DTYPE_F32 ||
+      !constant_repeats(c, sizeof number))
     return XNN_NONE;
   memcpy(&number, c->data, sizeof number);
-  if (!isnormal(number) || memcmp(c->data, c->data + sizeof number, c->size - sizeof number) != 0)
+  if (!isnormal(number))
     return XNN_NONE;
   XnnId id = xl_equal_codes(f->l, like.rank, like.dims, number > 0 ? 1 : -1, fabsf(number));
   f->x->values[v].codes = id + 1;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "backends/xnnpack/fuse.h"
+#include "ir/transform.h"
 
 static bool is_operand(const XnnNode *n, uint32_t i) {
   char field = xnn_fields(n)[i];
@@ -205,7 +206,7 @@ static int codes_of(const Fuse *f, XnnId codes, int *first) {
   enum { SOME = 32 }; /* with scales in powers of two, as many of these end in ties as of all */
   const XnnValue *value = &f->x->values[codes];
   const Constant *c = value->data ? value_constant(f->l->g, f->x->data[value->data - 1].v) : NULL;
-  bool number = c && c->size && memcmp(c->data, c->data + 1, c->size - 1) == 0;
+  bool number = c && constant_repeats(c, 1);
   *first = number ? (int8_t)c->data[0] : 0;
   return number ? 1 : SOME;
 }

@@ -100,15 +100,10 @@ static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, Value
 static bool hard_swish(const Graph *g, NodeId n, ValueId *x) {
   for (uint32_t i = 0; node_cget(g, n)->op == OP_MUL_TENSOR && i < 2; i++) {
     ValueId clamped, shifted;
-    double six, three;
+    double six;
     *x = node_value(g, n, i);
-    NodeId limits = match_then_number(g, node_value(g, n, 1 - i), OP_DIV_TENSOR, &clamped, &six)
-                        ? match_op(g, clamped, OP_CLAMP)
-                        : 0;
-    if (limits && six == 6 && !node_absent(g, limits, 1) && node_scalar(g, limits, 1) == 0 &&
-        !node_absent(g, limits, 2) && node_scalar(g, limits, 2) == 6 &&
-        match_with_number(g, node_value(g, limits, 0), OP_ADD_TENSOR, &shifted, &three) &&
-        three == 3 && shifted == *x)
+    if (match_then_number(g, node_value(g, n, 1 - i), OP_DIV_TENSOR, &clamped, &six) && six == 6 &&
+        match_ramp(g, clamped, &shifted) && shifted == *x)
       return true;
   }
   return false;

@@ -23,22 +23,25 @@ typedef struct View {
 
 /* --- dims that vary --- */
 
-/* The fewest dims of x from i on, and of y from k on, with the same product; false when there are
- * none within the limit of parts. */
-static bool next_group(Graph *g, ValueId x, uint32_t i, uint32_t *x_count, ValueId y, uint32_t k,
-                       uint32_t *y_count, SymInt *size) {
+/* Dims of two values in a row, with the same product. */
+typedef struct Group {
+  uint32_t x_count, y_count; /* 0: there are no such within the limit of parts */
+  SymInt size;
+} Group;
+
+/* The fewest dims of x from i on, and of y from k on. */
+static Group next_group(Graph *g, ValueId x, uint32_t i, ValueId y, uint32_t k) {
   SymInt have = 1;
-  for (*x_count = 1; *x_count <= PERMUTED_PARTS && i + *x_count <= value_rank(g, x); ++*x_count) {
-    have = sym_mul(&g->syms, have, value_dim(g, x, i + *x_count - 1));
+  for (uint32_t a = 1; a <= PERMUTED_PARTS && i + a <= value_rank(g, x); a++) {
+    have = sym_mul(&g->syms, have, value_dim(g, x, i + a - 1));
     SymInt want = 1;
-    for (*y_count = 1; *y_count <= PERMUTED_PARTS && k + *y_count <= value_rank(g, y); ++*y_count) {
-      want = sym_mul(&g->syms, want, value_dim(g, y, k + *y_count - 1));
-      *size = want;
+    for (uint32_t b = 1; b <= PERMUTED_PARTS && k + b <= value_rank(g, y); b++) {
+      want = sym_mul(&g->syms, want, value_dim(g, y, k + b - 1));
       if (want == have)
-        return true;
+        return (Group){a, b, want};
     }
   }
-  return false;
+  return (Group){0};
 }
 
 static bool varies(Graph *g, ValueId v, uint32_t from, uint32_t count) {
@@ -50,17 +53,19 @@ static bool varies(Graph *g, ValueId v, uint32_t from, uint32_t count) {
 
 DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y) {
   DynamicDims found = {0};
-  for (uint32_t i = 0, k = 0, a, b; i < value_rank(g, x) && k < value_rank(g, y); i += a, k += b) {
-    SymInt size;
-    if (!next_group(g, x, i, &a, y, k, &b, &size))
+  Group group;
+  for (uint32_t i = 0, k = 0; i < value_rank(g, x) && k < value_rank(g, y);
+       i += group.x_count, k += group.y_count) {
+    group = next_group(g, x, i, y, k);
+    if (!group.x_count)
       return found;
-    if (varies(g, x, i, a) && b == 1) {
+    if (varies(g, x, i, group.x_count) && group.y_count == 1) {
       found.joins = true;
-      found.joined = size;
+      found.joined = group.size;
     }
-    if (varies(g, y, k, b) && a == 1) {
+    if (varies(g, y, k, group.y_count) && group.x_count == 1) {
       found.splits = true;
-      found.split = size;
+      found.split = group.size;
     }
   }
   return found;

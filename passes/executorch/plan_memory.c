@@ -305,6 +305,11 @@ static Status check_places(PassContext *p, const Planner *planner, const PlanPro
               q->alignment);
     return diag_end(d);
   }
+  if (q->proved && *q->proved > total)
+    return diag_report(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE,
+                       "planner '%s' of plug-in '%s' proves that an arena needs %" PRIu64
+                       " bytes, and makes one of %" PRIu64,
+                       planner->name, planner->plugin, *q->proved, total);
   return check_overlaps(p, planner, q, offsets);
 }
 

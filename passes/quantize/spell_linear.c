@@ -88,8 +88,8 @@ static ValueId bias(Builder *b, NodeId n) {
     return 0;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId y = node_value(g, n, i);
-    NodeId linear = match_op_once(g, y, OP_LINEAR);
-    if (!linear || !node_absent(g, linear, 2) || !match_fits(g, n, y))
+    NodeId linear = match_bare_linear(g, y);
+    if (!linear || !match_fits(g, n, y))
       continue;
     ValueId row = as_row(g, node_value(g, n, 1 - i), value_dim(g, y, value_rank(g, y) - 1));
     if (row)

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ir/match.h"
+#include "ir/transform.h"
 #include "ops/kernel.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
@@ -99,8 +100,7 @@ static ValueId pad_rule(Builder *b, NodeId n) {
 static ValueId where_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   const Constant *c = value_lazy_constant(g, node_value(g, n, 0));
-  if (!c || c->transform || value_dtype(g, node_value(g, n, 0)) != DTYPE_BOOL || !c->size ||
-      memcmp(c->data, c->data + 1, (size_t)c->size - 1) != 0)
+  if (!c || value_dtype(g, node_value(g, n, 0)) != DTYPE_BOOL || !constant_repeats(c, 1))
     return 0;
   ValueId chosen = node_value(g, n, c->data[0] ? 1 : 2);
   return value_same_type(g, chosen, node_result(g, n, 0)) ? chosen : 0;
@@ -141,8 +141,7 @@ static ValueId times_one(Builder *b, NodeId n) {
 static bool constant_is_uniform(const Graph *g, ValueId v, int64_t *number) {
   const Constant *c = value_lazy_constant(g, v);
   size_t size = dtype_size(value_dtype(g, v));
-  if (!c || c->transform || c->size < size || !dtype_in(value_dtype(g, v), DT(I32) | DT(I64)) ||
-      memcmp(c->data, c->data + size, (size_t)c->size - size) != 0)
+  if (!c || !dtype_in(value_dtype(g, v), DT(I32) | DT(I64)) || !constant_repeats(c, size))
     return false;
   int32_t small;
   memcpy(&small, c->data, sizeof small);

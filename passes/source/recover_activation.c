@@ -116,16 +116,6 @@ static ValueId silu(Builder *b, NodeId n) {
   return 0;
 }
 
-/* v = clamp(x + 3, 0, 6) */
-static bool ramp(const Graph *g, ValueId v, ValueId *x) {
-  double three;
-  NodeId n = match_op(g, v, OP_CLAMP);
-  if (!n || node_absent(g, n, 1) || node_absent(g, n, 2) || node_scalar(g, n, 1) != 0 ||
-      node_scalar(g, n, 2) != 6)
-    return false;
-  return match_with_number(g, node_value(g, n, 0), OP_ADD_TENSOR, x, &three) && three == 3;
-}
-
 /* clamp(x + 3, 0, 6) / 6 */
 static ValueId hardsigmoid(Builder *b, NodeId n) {
   Graph *g = b->g;
@@ -134,7 +124,8 @@ static ValueId hardsigmoid(Builder *b, NodeId n) {
   bool divided = match_then_number(g, r, OP_DIV_TENSOR, &v, &six) && six == 6;
   if (!divided)
     divided = match_with_number(g, r, OP_MUL_TENSOR, &v, &six) && match_close(six, 1.0 / 6, 1e-6);
-  return divided && ramp(g, v, &x) && match_fits(g, n, x) ? build(b, OP_HARDSIGMOID, A_VAL(x)) : 0;
+  return divided && match_ramp(g, v, &x) && match_fits(g, n, x) ? build(b, OP_HARDSIGMOID, A_VAL(x))
+                                                                : 0;
 }
 
 /* x * hardsigmoid(x), or (x * clamp(x + 3, 0, 6)) / 6 */
@@ -151,7 +142,7 @@ static ValueId hardswish(Builder *b, NodeId n) {
     return 0;
   NodeId product = match_op(g, v, OP_MUL_TENSOR);
   for (uint32_t i = 0; product && i < 2; i++)
-    if (ramp(g, node_value(g, product, i), &x) && node_value(g, product, 1 - i) == x &&
+    if (match_ramp(g, node_value(g, product, i), &x) && node_value(g, product, 1 - i) == x &&
         match_fits(g, n, x))
       return build(b, OP_HARDSWISH, A_VAL(x));
   return 0;

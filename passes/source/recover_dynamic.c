@@ -5,6 +5,7 @@
  *
  * becomes product(dequantize(codes), dequantize(W)), which backends match; likewise where the
  * second operand, too, is quantized at run time. */
+#include "ir/transform.h"
 #include "ops/quantized.h"
 #include "ir/match.h"
 #include "passes/pass.h"
@@ -205,9 +206,7 @@ static ValueId bias_of_steps(const Graph *g, ValueId v, ValueId scale, ValueId s
   ValueId bias = node_value(g, div, 0), own = weight_scales(g, node_value(g, div, 1), scale);
   bool fits = own && value_is_const(g, bias) && value_dtype(g, bias) == DTYPE_F32 &&
               value_rank(g, bias) == 1 &&
-              value_constant(g, own)->size == value_constant(g, scales)->size &&
-              memcmp(value_constant(g, own)->data, value_constant(g, scales)->data,
-                     value_constant(g, own)->size) == 0;
+              constant_same(value_constant(g, own), value_constant(g, scales));
   return fits ? bias : 0;
 }
 

@@ -28,8 +28,8 @@ static ValueId bias(Builder *b, NodeId n) {
     return 0;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), c = node_value(g, n, 1 - i);
-    NodeId linear = match_op_once(g, v, OP_LINEAR);
-    if (!linear || !node_absent(g, linear, 2) || value_rank(g, c) != 1)
+    NodeId linear = match_bare_linear(g, v);
+    if (!linear || value_rank(g, c) != 1)
       continue;
     ValueId weight = node_value(g, linear, 1);
     if (value_dim(g, c, 0) == value_dim(g, weight, 0) &&

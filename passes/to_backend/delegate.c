@@ -2,39 +2,12 @@
  *
  * The nodes of a partition need not follow each other: before they are cut out, the graph is put
  * into an order in which they do. Nodes that write an operand stay behind its readers. */
-#include "backends/backend.h"
+#include "passes/to_backend/delegate_checks.h"
+
 #include "ir/builder.h"
-#include "ir/region.h"
 #include "ir/size_source.h"
-#include "ir/verify.h"
-#include "passes/facts.h"
 
 #include <inttypes.h>
-
-typedef struct Delegation {
-  PassContext *p;
-  Graph *g;
-  DelegationFact *run;
-  const Backend *backend;
-  BackendContext c;
-  BackendFact *fact;
-  uint32_t tags; /* partitions are 1 … tags */
-} Delegation;
-
-/* A fault of the backend: of the plug-in that has it, or our own. */
-static Status answered(const Delegation *d, const char *format, ...) ETC_PRINTF(2, 3);
-static Status answered(const Delegation *d, const char *format, ...) {
-  const char *plugin = d->backend->plugin;
-  const char *before = plugin ? arena_printf(d->p->scratch, "backend '%s' of plug-in '%s' ",
-                                             d->backend->name, plugin)
-                              : arena_printf(d->p->scratch, "backend '%s' ", d->backend->name);
-  va_list args;
-  va_start(args, format);
-  Status status = diag_vreport(d->p->sink, plugin ? DIAG_PLUGIN_FAULT : DIAG_INTERNAL, DIAG_NOWHERE,
-                               before, format, args);
-  va_end(args);
-  return status;
-}
 
 /* --- order --- */
 
@@ -184,10 +157,10 @@ static Status refuse_circle(const Delegation *d, Units *u, const uint32_t *pendi
   while (!(tag = g->nodes[node_of_unit(g, u, unit)].tag))
     unit = w.on[unit] - 1;
   NodeId cause = node_of_unit(g, u, w.on[unit] - 1);
-  return answered(d,
-                  "made partitions that depend on each other: partition %" PRIu32
-                  " waits for '" SV_FMT "', and this for partition %" PRIu32,
-                  tag, SV_ARG(op_schema(g->nodes[cause].op)->full), tag);
+  return delegation_fault(d,
+                          "made partitions that depend on each other: partition %" PRIu32
+                          " waits for '" SV_FMT "', and this for partition %" PRIu32,
+                          tag, SV_ARG(op_schema(g->nodes[cause].op)->full), tag);
 }
 
 /* Puts the nodes of each partition behind each other. */
@@ -232,10 +205,11 @@ static Status make_contiguous(Delegation *d) {
 
 /* --- calls --- */
 
-static bool leaves(const Graph *g, ValueId v, uint32_t tag) {
+static bool leaves(const Delegation *d, ValueId v, uint32_t tag) {
+  const Graph *g = d->g;
   for (UseId u = first_use(g, v); u; u = g->uses[u].next) {
     NodeId user = g->uses[u].node;
-    if (user == NODE_OUTPUT || g->nodes[user].tag != tag)
+    if (user == NODE_OUTPUT || delegation_tag(d, user) != tag)
       return true;
   }
   return false;
@@ -299,156 +273,6 @@ static NodeId guard_call(Delegation *d, NodeId call, SymInt guard) {
   return joined ? value_def(g, joined) : 0;
 }
 
-/* --- what a plug-in answered --- */
-
-/* Partitions have numbers up to that of the nodes, and each lies in one region. */
-static Status check_tags(const Delegation *d) {
-  const Graph *g = d->g;
-  Regions regions;
-  NodeId at = 0;
-  if (regions_find(g, d->p->scratch, &regions, &at))
-    return answered(d, "broke the control flow of the graph");
-  NodeId *scopes = ARENA_ARRAY(d->p->scratch, NodeId, (size_t)g->node_count + 1);
-  bool *seen = ARENA_ARRAY(d->p->scratch, bool, (size_t)g->node_count + 1);
-  for (FOR_NODES(g, n)) {
-    uint32_t tag = g->nodes[n].tag;
-    NodeId scope = regions.any ? regions.scope[n] : 0;
-    StrView op = op_schema(g->nodes[n].op)->full;
-    if (tag > g->node_count)
-      return answered(
-          d, "puts '" SV_FMT "' into partition %" PRIu32 " of a graph of %" PRIu32 " nodes",
-          SV_ARG(op), tag, g->live_nodes);
-    if (!tag)
-      continue;
-    if (op_has_trait(g->nodes[n].op, OP_CONTROL) || op_has_trait(g->nodes[n].op, OP_DELEGATE) ||
-        (seen[tag] && scopes[tag] != scope))
-      return answered(d,
-                      "has '" SV_FMT "' in partition %" PRIu32
-                      ", which is control flow, a delegate or of another region",
-                      SV_ARG(op), tag);
-    seen[tag] = true;
-    scopes[tag] = scope;
-  }
-  return STATUS_OK;
-}
-
-/* Whether v is defined, and is a constant or not. */
-static bool is_value(const Graph *g, ValueId v, bool constant) {
-  return v && v < g->value_count && g->values[v].kind != VALUE_UNUSED &&
-         value_is_const(g, v) == constant;
-}
-
-/* Each node that is left out has a reason that can be shown. */
-static Status check_refusals(Delegation *d) {
-  const Graph *g = d->g;
-  for (FOR_NODES(g, n)) {
-    Refusal *r = &d->c.refusals[n];
-    if (g->nodes[n].tag || op_has_trait(g->nodes[n].op, OP_CONTROL))
-      continue;
-    if (!r->rule)
-      *r = (Refusal){.rule = "unsaid", .message = "the backend gives no reason"};
-    bool complete = r->message && (r->values || !r->value_count);
-    for (uint32_t i = 0; complete && i < r->value_count; i++)
-      complete = r->values[i].name != NULL;
-    if (!complete)
-      return answered(
-          d, "refuses '" SV_FMT "' by rule '%s' without a message, or by values without names",
-          SV_ARG(op_schema(g->nodes[n].op)->full), r->rule);
-    if (!r->advice)
-      r->advice = "";
-  }
-  return STATUS_OK;
-}
-
-static bool is_input(const DelegateCode *code, ValueId v) {
-  uint32_t i = 0;
-  while (i < code->input_count && code->inputs[i] != v)
-    i++;
-  return i < code->input_count;
-}
-
-/* What comes from outside is an input. */
-static Status check_operands(const Delegation *d, const Partition *part, const DelegateCode *code) {
-  const Graph *g = d->g;
-  uint32_t tag = g->nodes[part->nodes[0]].tag;
-  for (uint32_t i = 0; i < part->node_count; i++)
-    FOR_OPERANDS(g, part->nodes[i], v, {
-      NodeId def = v ? value_def(g, v) : 0;
-      bool outside = v && !value_is_const(g, v) && !(def && g->nodes[def].tag == tag);
-      if (outside && !is_input(code, v))
-        return answered(d,
-                        "does not name the operand of '" SV_FMT
-                        "' as an input of partition %" PRIu32 ", though it comes from outside",
-                        SV_ARG(op_schema(g->nodes[part->nodes[i]].op)->full), tag);
-    })
-  return STATUS_OK;
-}
-
-static Status check_data(const Delegation *d, const DelegateCode *code) {
-  const Graph *g = d->g;
-  for (uint32_t i = 0; i < code->data_count; i++) {
-    if (!code->data || !is_value(g, code->data[i], true))
-      return answered(d, "names a value as data %" PRIu32 " that is not a constant", i);
-    StrView key = code->keys && code->keys[i] ? sv_from(code->keys[i]) : SV("");
-    if (key.size == 0 || memchr(key.data, ' ', key.size))
-      return answered(d, "gives data %" PRIu32 " no key of one word", i);
-  }
-  return STATUS_OK;
-}
-
-static Status check_lists(const Delegation *d, const DelegateCode *code) {
-  if (code->transpose_count && !code->transposes)
-    return answered(d, "has no transposes where it counts %" PRIu32, code->transpose_count);
-  if (code->spec_count && !code->specs)
-    return answered(d, "has no compile specs where it counts %" PRIu32, code->spec_count);
-  for (uint32_t i = 0; i < code->spec_count; i++)
-    if (code->specs[i].size && !code->specs[i].data)
-      return answered(d, "has no bytes for compile spec '" SV_FMT "'", SV_ARG(code->specs[i].key));
-  return STATUS_OK;
-}
-
-/* Inputs are values from outside. */
-static Status check_code(const Delegation *d, const Partition *part, const DelegateCode *code) {
-  const Graph *g = d->g;
-  uint32_t tag = g->nodes[part->nodes[0]].tag;
-  if (code->blob_size && !code->blob)
-    return answered(d, "has no bytes for partition %" PRIu32, tag);
-  for (uint32_t i = 0; i < code->input_count; i++) {
-    bool known = code->inputs && is_value(g, code->inputs[i], false);
-    NodeId def = known ? value_def(g, code->inputs[i]) : 0;
-    if (!known || (def && g->nodes[def].tag == tag))
-      return answered(d,
-                      "names a value as input %" PRIu32 " of partition %" PRIu32
-                      " that is a constant or does not come from outside",
-                      i, tag);
-  }
-  TRY(check_lists(d, code));
-  TRY(check_operands(d, part, code));
-  return check_data(d, code);
-}
-
-/* `edits` were there before it was asked. */
-static Status check_unchanged(const Delegation *d, const char *function, uint64_t edits) {
-  if (d->g->edits == edits)
-    return STATUS_OK;
-  return answered(d, "changes the graph in %s()", function);
-}
-
-/* What a backend was given is ours; only what is in it is for the backend to change. */
-static Status check_context(const Delegation *d, const BackendContext *given,
-                            const char *function) {
-  const BackendContext *c = &d->c;
-  if (c->refusals == given->refusals && c->costs == given->costs && c->scratch == given->scratch &&
-      c->sink == given->sink && c->settings == given->settings && c->whole == given->whole)
-    return STATUS_OK;
-  return answered(d, "changes a field of its context in %s() other than 'own'", function);
-}
-
-static Status check_call(const Delegation *d, NodeId call) {
-  const char *fault = delegate_fault(d->g, call, true, d->p->scratch);
-  return fault ? answered(d, "made code that is wrong: %s", fault) : STATUS_OK;
-}
-
 /* Hands the partition as a graph of its own to who asked for it. */
 static void keep_graph(const Delegation *d, const Partition *part, const DelegateCode *code) {
   const PassOptions *o = d->p->options;
@@ -473,7 +297,7 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   Arena *a = d->p->scratch;
   uint32_t count = 0, results = 0;
   NodeId n = first;
-  for (; n && g->nodes[n].tag == tag; n = g->nodes[n].next, count++)
+  for (; n && delegation_tag(d, n) == tag; n = g->nodes[n].next, count++)
     results += g->nodes[n].result_count;
   NodeId *nodes = ARENA_ARRAY(a, NodeId, (size_t)count + 1);
   ValueId *outputs = ARENA_ARRAY(a, ValueId, (size_t)results + 1);
@@ -481,20 +305,15 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   for (n = first; part.node_count < count; n = g->nodes[n].next) {
     nodes[part.node_count++] = n;
     for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
-      if (leaves(g, node_result(g, n, i), tag))
+      if (leaves(d, node_result(g, n, i), tag))
         outputs[part.output_count++] = node_result(g, n, i);
   }
   DelegateCode code = {0};
-  uint64_t edits = g->edits;
-  BackendContext given = d->c;
+  Before before = delegation_before(d);
   pass_enter(d->p, d->backend->plugin);
   Status status = d->backend->preprocess(&d->c, g, &part, &code);
   TRY(pass_leave(d->p, "backend", d->backend->name, status));
-  if (d->backend->plugin) {
-    TRY(check_context(d, &given, "preprocess"));
-    TRY(check_unchanged(d, "preprocess", edits));
-    TRY(check_code(d, &part, &code));
-  }
+  TRY(delegation_check_code(d, &before, &part, &code));
   DelegateFact *fact = facts_add_delegate(d->p->facts, d->fact, g, &part, &code, d->c.costs[tag]);
   keep_graph(d, &part, &code);
   NodeId call = add_call(d, &part, &code, first);
@@ -509,7 +328,7 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
     graph_replace_value(g, outputs[i], node_result(g, made, i));
   while (count)
     graph_remove_node(g, nodes[--count]);
-  return d->backend->plugin ? check_call(d, call) : STATUS_OK;
+  return delegation_check_call(d, call);
 }
 
 enum { LEFT_NAMED = 16 };
@@ -539,32 +358,36 @@ static Status check_whole(const Delegation *d) {
   return diag_end(diag);
 }
 
+static void keep_tags(Delegation *d) {
+  const Graph *g = d->g;
+  uint32_t *tags = ARENA_ARRAY(d->p->scratch, uint32_t, (size_t)g->node_count + 1);
+  for (FOR_NODES(g, n)) {
+    tags[n] = g->nodes[n].tag;
+    d->tags = tags[n] > d->tags ? tags[n] : d->tags;
+  }
+  d->tag_of = tags;
+  d->tag_count = g->node_count;
+}
+
 static Status delegate(Delegation *d) {
   Graph *g = d->g;
   uint32_t partitions = 0, nodes = 0;
-  uint64_t edits = g->edits;
-  BackendContext given = d->c;
+  Before before = delegation_before(d);
   pass_enter(d->p, d->backend->plugin);
   Status status = d->backend->partition(&d->c, g);
   TRY(pass_leave(d->p, "backend", d->backend->name, status));
-  if (d->backend->plugin) {
-    TRY(check_context(d, &given, "partition"));
-    TRY(check_unchanged(d, "partition", edits));
-    TRY(check_tags(d));
-    TRY(check_refusals(d));
-  }
-  for (FOR_NODES(g, n))
-    d->tags = g->nodes[n].tag > d->tags ? g->nodes[n].tag : d->tags;
+  TRY(delegation_check_partitions(d, &before));
+  keep_tags(d);
   d->fact = facts_add_backend(d->p->facts, d->run, d->backend, d->c.refusals);
   if (d->c.whole)
     TRY(check_whole(d));
   if (d->tags == 0)
     return STATUS_OK;
   TRY(make_contiguous(d));
-  for (NodeId n = g->first, before = 0; n; n = before ? g->nodes[before].next : g->first) {
-    uint32_t tag = g->nodes[n].tag;
+  for (NodeId n = g->first, last = 0; n; n = last ? g->nodes[last].next : g->first) {
+    uint32_t tag = delegation_tag(d, n);
     if (!tag) {
-      before = n;
+      last = n;
       continue;
     }
     uint32_t live = g->live_nodes;
@@ -591,8 +414,7 @@ Status pass_delegate(PassContext *p, Graph *g) {
                            .costs =
                                ARENA_ARRAY(p->scratch, PartitionCost, (size_t)g->node_count + 1)};
     TRY(delegate(&d));
-    if (choice->backend->plugin && graph_verify(g, choice->backend->name) != STATUS_OK)
-      return answered(&d, "left a graph that breaks the rules of its level");
+    TRY(delegation_check_end(&d));
   }
   facts_count_kernels(p->facts, run);
   return STATUS_OK;

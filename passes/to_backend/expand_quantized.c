@@ -69,21 +69,32 @@ static bool stays_call(Builder *b, NodeId n) {
          !value_is_const(b->g, node_value(b->g, n, 0));
 }
 
+/* What n quantizes or dequantizes, and its scale and zero point, 0: none, along the axis. */
+typedef struct Parts {
+  Quantization q;
+  ValueId x, scale, zero;
+} Parts;
+
+static Parts parts_of(Builder *b, NodeId n) {
+  Parts p = {.q = quantization_of(b->g, n), .x = node_value(b->g, n, 0)};
+  uint32_t rank = value_rank(b->g, p.x);
+  p.scale = scale_of(b, &p.q, rank);
+  p.zero = zero_of(b, &p.q, rank);
+  return p;
+}
+
 /* The runtime's division multiplies by the reciprocal when the divisor has one element and no
  * rounding mode is named. */
 static ValueId expand_quantize(Builder *b, NodeId n) {
   if (stays_call(b, n))
     return 0;
-  Quantization q = quantization_of(b->g, n);
-  ValueId x = node_value(b->g, n, 0);
-  uint32_t rank = value_rank(b->g, x);
-  ValueId scale = scale_of(b, &q, rank), zero = zero_of(b, &q, rank);
-  ValueId y = step(b, OP_DIV_TENSOR_MODE, x, scale);
+  const Parts p = parts_of(b, n);
+  ValueId y = step(b, OP_DIV_TENSOR_MODE, p.x, p.scale);
   y = build(b, OP_ROUND, A_VAL(y));
-  if (zero)
-    y = step(b, OP_ADD_TENSOR, y, zero);
-  y = build(b, OP_CLAMP, A_VAL(y), A_FLOAT((double)q.low), A_FLOAT((double)q.high));
-  return build_cast(b, y, q.dtype);
+  if (p.zero)
+    y = step(b, OP_ADD_TENSOR, y, p.zero);
+  y = build(b, OP_CLAMP, A_VAL(y), A_FLOAT((double)p.q.low), A_FLOAT((double)p.q.high));
+  return build_cast(b, y, p.q.dtype);
 }
 
 /* v with the dim `axis` as blocks and elements of one. */
@@ -111,14 +122,11 @@ static ValueId expand_blocks(Builder *b, NodeId n) {
 static ValueId expand_dequantize(Builder *b, NodeId n) {
   if (stays_call(b, n))
     return 0;
-  Quantization q = quantization_of(b->g, n);
-  ValueId x = node_value(b->g, n, 0);
-  uint32_t rank = value_rank(b->g, x);
-  ValueId scale = scale_of(b, &q, rank), zero = zero_of(b, &q, rank);
-  ValueId y = build_cast(b, x, DTYPE_F32);
-  if (zero)
-    y = step(b, OP_SUB_TENSOR, y, zero);
-  return step(b, OP_MUL_TENSOR, y, scale);
+  const Parts p = parts_of(b, n);
+  ValueId y = build_cast(b, p.x, DTYPE_F32);
+  if (p.zero)
+    y = step(b, OP_SUB_TENSOR, y, p.zero);
+  return step(b, OP_MUL_TENSOR, y, p.scale);
 }
 
 /* The least or largest element of x, or of each row of it, or 0. */

@@ -14,10 +14,8 @@ static NodeId bare_product(const Graph *g, ValueId v) {
     v = node_value(g, view, 0);
   NodeId product = match_op_once(g, v, OP_MM);
   if (!product)
-    product = match_op_once(g, v, OP_LINEAR);
-  bool bare = product && is_constant_or_codes(g, node_value(g, product, 1)) &&
-              (node_cget(g, product)->op == OP_MM || node_absent(g, product, 2));
-  return bare ? product : 0;
+    product = match_bare_linear(g, v);
+  return product && is_constant_or_codes(g, node_value(g, product, 1)) ? product : 0;
 }
 
 static ValueId bias(Builder *b, NodeId n) {

@@ -250,11 +250,9 @@ static Status wrong_shape(const Symbols *s, const char *label, const Type *type,
                           const Tensor *input) {
   StrBuf want = {0}, have = {0};
   type_describe(s->g, type, &want);
-  strbuf_printf(&have, "%s[", dtype_name(input->dtype));
-  for (uint32_t d = 0; d < input->rank; d++)
-    strbuf_printf(&have, "%s%lld", d ? ", " : "", (long long)input->dims[d]);
+  shape_describe(dtype_name(input->dtype), input->dims, input->rank, &have);
   Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, context_place(s->g->ctx));
-  diag_message(d, "%s takes %s, the array is %s]", label, strbuf_cstr(&want), strbuf_cstr(&have));
+  diag_message(d, "%s takes %s, the array is %s", label, strbuf_cstr(&want), strbuf_cstr(&have));
   if (s->g->dim_flags) {
     diag_note(d, "the sizes are those of%s", s->g->dim_flags);
     diag_hint(d, "give an array of that shape, or other sizes by --dim");

@@ -2,17 +2,15 @@
 #include "ir/constant_method.h"
 
 #include "ir/const_text.h"
+#include "ir/text.h"
 
 enum { MAX_ELEMENTS_SHOWN = 16 };
 
 static void print_tensor(const ConstantItem *item, StrBuf *out) {
   uint64_t count = 1;
-  strbuf_printf(out, "%s[", dtype_name(item->dtype));
-  for (uint32_t i = 0; i < item->rank; i++) {
-    strbuf_printf(out, "%s%lld", i ? ", " : "", (long long)item->dims[i]);
+  shape_describe(dtype_name(item->dtype), item->dims, item->rank, out);
+  for (uint32_t i = 0; i < item->rank; i++)
     count *= (uint64_t)item->dims[i];
-  }
-  strbuf_append_char(out, ']');
   if (count > MAX_ELEMENTS_SHOWN || !item->bytes.data)
     return;
   strbuf_append(out, SV(" ["));

@@ -40,11 +40,12 @@ typedef struct ShapeFault {
 typedef struct Context {
   Intern names;
   DiagSink *sink;
-  Arena arena;                           /* session-long */
-  StrView model_path;                    /* for diagnostics */
-  StrView only_method;                   /* of programs that are read, if they have it; or "" */
-  bool linked_data;                      /* links may lead to external data */
-  bool traced;                           /* new graphs have a trace (trace.h) */
+  Arena arena;         /* session-long */
+  StrView model_path;  /* for diagnostics */
+  StrView only_method; /* of programs that are read, if they have it; or "" */
+  bool names_only;     /* of one without it, or with several where it is "", only names are read */
+  bool linked_data;    /* links may lead to external data */
+  bool traced;         /* new graphs have a trace (trace.h) */
   const struct DelegateReaders *readers; /* of delegates (ops/delegate.h); or NULL */
   struct ContextFile *files;             /* mapped: constants of graphs lie in them */
   ShapeFault fault;                      /* of the shape rule that refused a node last */

@@ -208,3 +208,17 @@ int64_t match_selected_dim(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
     return -1;
   }
 }
+
+bool match_ramp(const Graph *g, ValueId v, ValueId *x) {
+  double three;
+  NodeId n = match_op(g, v, OP_CLAMP);
+  if (!n || node_absent(g, n, 1) || node_absent(g, n, 2) || node_scalar(g, n, 1) != 0 ||
+      node_scalar(g, n, 2) != 6)
+    return false;
+  return match_with_number(g, node_value(g, n, 0), OP_ADD_TENSOR, x, &three) && three == 3;
+}
+
+NodeId match_bare_linear(const Graph *g, ValueId v) {
+  NodeId linear = match_op_once(g, v, OP_LINEAR);
+  return linear && node_absent(g, linear, 2) ? linear : 0;
+}

@@ -28,6 +28,10 @@ bool match_weight(const Graph *g, ValueId v);
 bool match_with_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number);
 /* v = op(x, number), in this order. */
 bool match_then_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number);
+/* v = clamp(x + 3, 0, 6), the ramp of hardsigmoid and hardswish before it is divided by 6. */
+bool match_ramp(const Graph *g, ValueId v, ValueId *x);
+/* The linear without a bias that computes v for one user; else 0. */
+NodeId match_bare_linear(const Graph *g, ValueId v);
 /* v = op(a, b) or op(b, a) with one operand equal to x; gives the other. */
 bool match_other(const Graph *g, ValueId v, OpId op, ValueId x, ValueId *other);
 /* x may take the place of an op on floats that gives the type of its operand, at the result of n: x

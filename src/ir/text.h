@@ -20,6 +20,8 @@ void node_print(const Graph *g, NodeId n, StrBuf *out);
 void type_print(const Graph *g, const Type *t, StrBuf *out);
 /* Prints a type for messages, with the range of each dynamic dim: "f32[batch=1..8, 64]". */
 void type_describe(const Graph *g, const Type *t, StrBuf *out);
+/* A type whose sizes are known, for messages: "f32[2, 3]"; dtype "" for the shape alone. */
+void shape_describe(const char *dtype, const int64_t *dims, uint32_t rank, StrBuf *out);
 /* A dim as text for messages ("4", "batch + 1"); lives as long as the graph. */
 const char *dim_text(Graph *g, SymInt v);
 /* " loc(...) from(...)", each location naming an older one; nothing for 0. */

@@ -407,6 +407,11 @@ bool constant_same(const Constant *a, const Constant *b) {
   return a->size == 0 || a->data == b->data || memcmp(a->data, b->data, a->size) == 0;
 }
 
+bool constant_repeats(const Constant *c, uint64_t element) {
+  return !c->transform && c->size >= element &&
+         memcmp(c->data, c->data + element, c->size - element) == 0;
+}
+
 static void hash_piece(void *user, const uint8_t *bytes, uint64_t size) {
   (void)XXH3_128bits_update(user, bytes, (size_t)size);
 }

@@ -110,6 +110,8 @@ void constant_each(const Constant *c, void body(void *user, const uint8_t *bytes
                    void *user);
 /* Equal bytes; computes none where both are the same transform. */
 bool constant_same(const Constant *a, const Constant *b);
+/* All elements, of that many bytes, are the same; there is one, and they need not be computed. */
+bool constant_repeats(const Constant *c, uint64_t element);
 /* XXH3 of all bytes. */
 void constant_hash128(const Constant *c, uint64_t seed, uint64_t out[2]);
 /* Pages of a mapped file that are all read next. */

@@ -110,6 +110,13 @@ bool type_is_static(const Type *t) {
   return true;
 }
 
+void shape_describe(const char *dtype, const int64_t *dims, uint32_t rank, StrBuf *out) {
+  strbuf_printf(out, "%s[", dtype);
+  for (uint32_t i = 0; i < rank; i++)
+    strbuf_printf(out, "%s%lld", i ? ", " : "", (long long)dims[i]);
+  strbuf_append_char(out, ']');
+}
+
 void type_describe(const Graph *g, const Type *t, StrBuf *out) {
   if (t->kind != TYPE_TENSOR) {
     type_print(g, t, out);

@@ -58,6 +58,13 @@ static Status read_array(Import *im, const Onnx__ValueInfoProto *info, GivenValu
   return STATUS_OK;
 }
 
+static Status report_twice(Import *im, StrView name) {
+  Diag *d = diag_begin(im->ctx->sink, DIAG_USAGE, option_place(im));
+  diag_message(d, "input '" SV_FMT "' is given two values", SV_ARG(name));
+  diag_hint(d, "give each input one value");
+  return diag_end(d);
+}
+
 /* The value that is for one input; a second one is an error. */
 static Status find_value(Import *im, const Onnx__GraphProto *graph, StrView value) {
   for (size_t i = 0; i < graph->n_input; i++) {
@@ -66,8 +73,7 @@ static Status find_value(Import *im, const Onnx__GraphProto *graph, StrView valu
     if (!name.size || !onnx_value_is_for(value, name))
       continue;
     if (given->text.data)
-      return diag_report(im->ctx->sink, DIAG_VALUE_MISMATCH, option_place(im),
-                         "input '" SV_FMT "' is given two values", SV_ARG(name));
+      return report_twice(im, name);
     given->text = (StrView){value.data + name.size + 1, value.size - name.size - 1};
     TRY(read_array(im, graph->input[i], given));
     import_bind_dims(im, graph->input[i], given->array.dims, given->array.rank);
@@ -103,10 +109,7 @@ static Status mismatch(Import *im, const Onnx__ValueInfoProto *info, TypeId type
 
 static const char *shape_text(Import *im, const Tensor *t) {
   StrBuf text = {0};
-  strbuf_append(&text, SV("has the shape ["));
-  for (uint32_t i = 0; i < t->rank; i++)
-    strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
-  strbuf_append_char(&text, ']');
+  shape_describe("has the shape ", t->dims, t->rank, &text);
   return strbuf_keep(&text, &im->state->arena).data;
 }
 

@@ -245,10 +245,14 @@ static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
     Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, context_place(im->ctx));
     diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
                  SV_ARG(flag->name), SV_ARG(flag->same), SV_ARG(flag->same));
-    diag_hint(d,
-              "write a number, a range or a dimension of an input, or give '" SV_FMT
-              "' a size by --dim, too",
-              SV_ARG(flag->same));
+    if (memchr(flag->same.data, '+', flag->same.size))
+      diag_hint(d, "sums of dimensions are not taken: write a range, --dim " SV_FMT "=LO..HI",
+                SV_ARG(flag->name));
+    else
+      diag_hint(d,
+                "write a number, a range or a dimension of an input, or give '" SV_FMT
+                "' a size by --dim, too",
+                SV_ARG(flag->same));
     status = diag_end(d);
   }
   return status;

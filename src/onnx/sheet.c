@@ -1,6 +1,7 @@
 /* The facts of a model that two of them are compared by, see describe.h. */
 #include <xxhash.h>
 
+#include "ir/text.h"
 #include "onnx/describe.h"
 #include "onnx/file/tensor.h"
 #include "onnx/file/weights.h"
@@ -71,10 +72,7 @@ static const char *type_text(Filler *f, const Onnx__TensorProto *t) {
   DType dtype = dtype_from_onnx(t->data_type);
   const char *name = dtype == DTYPE_NONE ? onnx_dtype_name(t->data_type) : dtype_name(dtype);
   StrBuf text = {0};
-  strbuf_printf(&text, "%s[", name ? name : "?");
-  for (size_t i = 0; i < t->n_dims; i++)
-    strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
-  strbuf_append_char(&text, ']');
+  shape_describe(name ? name : "?", t->dims, (uint32_t)t->n_dims, &text);
   return strbuf_keep(&text, &f->arena).data;
 }
 

@@ -181,7 +181,9 @@ bool delegate_parse_specs(StrView text, Arena *arena, DelegateSpec **out, uint32
 static Status no_reader(Kernel *k, StrView id) {
   Diag *d = diag_begin(k->sink, DIAG_RUN_KERNEL, k->place);
   diag_message(d, "nothing here runs delegates of '" SV_FMT "'", SV_ARG(id));
-  diag_hint(d, "load the plug-in that has the backend (--plugin FILE.so), or run it on the device");
+  diag_hint(
+      d,
+      "load a plug-in that has a reader of its code (--plugin FILE.so), or run it on the device");
   return diag_end(d);
 }
 

@@ -5,6 +5,8 @@
  * plug-in, too. The readers of etc have tests for that instead. */
 #include "ops/delegate.h"
 
+#include <inttypes.h>
+
 /* From here on code of the reader runs; gives what ran before, for leave. */
 static const char *enter(const DelegateReader *r) {
   const char *before = r->running ? *r->running : NULL;
@@ -29,6 +31,15 @@ static const char *answered(const DelegateReader *r, Arena *arena, const char *f
   return arena_printf(arena, "its reader in plug-in '%s' %s", r->plugin, text);
 }
 
+/* What the reader returned: a reason has words. */
+static const char *reason(const DelegateReader *r, const char *fault, const char *function,
+                          Arena *arena) {
+  if (!fault || fault[0])
+    return fault;
+  return r->plugin ? answered(r, arena, "refuses it in %s and gives no reason", function)
+                   : "it is refused without a reason";
+}
+
 /* --- needs --- */
 
 static const char *check_needs(const DelegateReader *r, const DelegateNeeds *needs, Arena *arena) {
@@ -43,7 +54,8 @@ static const char *check_needs(const DelegateReader *r, const DelegateNeeds *nee
 const char *reader_needs(const DelegateReader *r, const uint8_t *blob, uint64_t size, Arena *arena,
                          DelegateNeeds *out) {
   *out = (DelegateNeeds){0};
-  const char *before = enter(r), *fault = r->needs(blob, size, arena, out);
+  const char *before = enter(r);
+  const char *fault = reason(r, r->needs(blob, size, arena, out), "needs()", arena);
   if (!fault && r->plugin)
     fault = check_needs(r, out, arena);
   leave(r, before);
@@ -97,7 +109,7 @@ static const char *check_sizes(const DelegateReader *r, const DelegateCall *call
 
 const char *reader_check(const DelegateReader *r, const DelegateCall *call, Arena *arena) {
   const Tensor *given = r->plugin ? copy_outputs(call, arena) : NULL;
-  const char *before = enter(r), *fault = r->check(call, arena);
+  const char *before = enter(r), *fault = reason(r, r->check(call, arena), "check()", arena);
   leave(r, before);
   return fault || !given ? fault : check_sizes(r, call, given, arena);
 }
@@ -110,6 +122,8 @@ static const char *check_results(const DelegateReader *r, const DelegateCall *ca
     const char *fault = check_kind(r, call, given, i, "run()", arena);
     if (fault)
       return fault;
+    if (t->data != given[i].data)
+      return answered(r, arena, "puts output %u into other memory in run() than it was given", i);
     for (uint32_t k = 0; k < t->rank; k++)
       if (t->dims[k] < 0 || t->dims[k] > given[i].dims[k])
         return answered(r, arena, "makes dim %u of output %u %lld in run(), not 0 to %lld", k, i,
@@ -120,12 +134,15 @@ static const char *check_results(const DelegateReader *r, const DelegateCall *ca
 
 const char *reader_run(const DelegateReader *r, const DelegateCall *call, Arena *arena) {
   const Tensor *given = r->plugin ? copy_outputs(call, arena) : NULL;
-  const char *before = enter(r), *fault = r->run(call, arena);
+  const char *before = enter(r), *fault = reason(r, r->run(call, arena), "run()", arena);
   leave(r, before);
   return fault || !given ? fault : check_results(r, call, given, arena);
 }
 
 /* --- describe --- */
+
+/* More memory than a machine has: an estimate above it is a fault. */
+#define MAX_MEMORY ((uint64_t)1 << 50)
 
 static const char *check_figures(const DelegateReader *r, const DelegateFigures *f, Arena *arena) {
   if (f->kind_count && !f->nodes)
@@ -138,13 +155,18 @@ static const char *check_figures(const DelegateReader *r, const DelegateFigures 
     if (f->transposes[i].what >= TRANSPOSE_REASONS ||
         (f->transposes[i].node.size && !f->transposes[i].node.data))
       return answered(r, arena, "gives transpose %u in describe() no reason or node", i);
+  const uint64_t bytes = f->packed > f->workspace ? f->packed : f->workspace;
+  if (bytes > MAX_MEMORY)
+    return answered(r, arena, "says in describe() that the code needs %" PRIu64 " bytes of memory",
+                    bytes);
   return NULL;
 }
 
 const char *reader_describe(const DelegateReader *r, const uint8_t *blob, uint64_t size,
                             Arena *arena, DelegateFigures *out) {
   *out = (DelegateFigures){0};
-  const char *before = enter(r), *fault = r->describe(blob, size, arena, out);
+  const char *before = enter(r);
+  const char *fault = reason(r, r->describe(blob, size, arena, out), "describe()", arena);
   if (!fault && r->plugin)
     fault = check_figures(r, out, arena);
   leave(r, before);

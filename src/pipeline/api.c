@@ -290,6 +290,7 @@ static EtcStatus run_lower(Session *s, void *user) {
   EtcStatus status = session_check_outputs(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));
+    session_cache_end(s);
     session_print_times(s);
   }
   return status;

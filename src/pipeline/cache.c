@@ -246,7 +246,7 @@ static Status not_kept(Session *s, const char *why) {
 /* *made: it is there now; one that cannot be made keeps nothing. */
 static Status make_folder(Session *s, bool *made) {
   const char *folder = s->cache.folder;
-  *made = mkdir(folder, 0777) == 0;
+  *made = s->cache.made = mkdir(folder, 0777) == 0;
   int error = errno;
   *made = *made || file_is_folder(folder);
   if (*made)
@@ -258,6 +258,11 @@ static Status make_folder(Session *s, bool *made) {
     return diag_end(d);
   }
   return not_kept(s, arena_printf(&s->arena, "cannot make the folder: %s", strerror(error)));
+}
+
+void session_cache_end(const Session *s) {
+  if (s->cache.made)
+    (void)rmdir(s->cache.folder);
 }
 
 static Status check_writable(Session *s) {

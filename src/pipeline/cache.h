@@ -40,5 +40,7 @@ const char *session_cache_external(const Session *s);
 Status session_cache_deliver_sides(Session *s);
 /* Copies the program of the entry to the output. */
 Status session_cache_deliver(Session *s, const char *output);
+/* When all is done or has failed: a folder that was made and has nothing in it goes. */
+void session_cache_end(const Session *s);
 
 #endif

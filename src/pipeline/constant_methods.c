@@ -58,7 +58,8 @@ EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *ite
   Program *p = &s->program;
   const ConstantMethod *known = session_find_constant(s, name);
   int priority = s->setting.layer ? s->setting.layer->priority : PRIORITY_COMMAND;
-  if (known && p->constant_priorities[known - p->constants] < priority)
+  s->setting.overruled = known && p->constant_priorities[known - p->constants] < priority;
+  if (s->setting.overruled)
     return ETC_OK;
   if (known)
     return wrong(

@@ -91,12 +91,38 @@ static const char *whose(Session *s, const Layer *layer) {
   return layer->method ? arena_printf(&s->arena, "method '%s'", layer->method) : "any model";
 }
 
-static Status unused_dims(Session *s, const Layer *layer) {
+static bool has_dim(Onnx__ValueInfoProto *const *values, size_t count, StrView name) {
+  bool has = false;
+  for (size_t i = 0; i < count; i++) {
+    const Onnx__TypeProto__Tensor *type = onnx_tensor_type(values[i]);
+    for (size_t a = 0; type && type->shape && a < type->shape->n_dim; a++)
+      has |= sv_eq(onnx_dim_param(type->shape->dim[a]), name);
+  }
+  return has;
+}
+
+/* Whether the flag may be for a model that could not be imported, or not even be read. */
+static bool may_be_used(const Session *s, const Layer *layer, StrView name) {
+  bool may = name.size && memchr(name.data, ':', name.size); /* an axis */
+  for (uint32_t i = 0; i < s->program.source_count; i++) {
+    const Source *source = s->program.sources[i];
+    if (layer->method && strcmp(source->method, layer->method) != 0)
+      continue;
+    const Onnx__ModelProto *model = source->open ? source->onnx.proto : NULL;
+    const Onnx__GraphProto *graph = model ? model->graph : NULL;
+    may |= !graph || has_dim(graph->input, graph->n_input, name) ||
+           has_dim(graph->output, graph->n_output, name);
+  }
+  return may;
+}
+
+/* failed: not all models were imported. */
+static Status unused_dims(Session *s, const Layer *layer, bool failed) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < layer->options.dim_count; i++) {
-    if (*layer->options.dims[i].used)
-      continue;
     StrView name = layer->options.dims[i].flag.name;
+    if (*layer->options.dims[i].used || (failed && may_be_used(s, layer, name)))
+      continue;
     Diag *d = diag_begin(&s->sink, DIAG_DIM_UNKNOWN_FLAG, DIAG_NOWHERE);
     diag_message(d, "no input of %s has a dimension called '" SV_FMT "'", whose(s, layer),
                  SV_ARG(name));
@@ -138,6 +164,14 @@ static Status unknown_method(Session *s, const char *name) {
   return diag_end(d);
 }
 
+void session_name_unused_dims(Session *s) {
+  for (uint32_t i = 0; i < s->layer_count; i++) {
+    const Layer *layer = s->layers[i];
+    if (layer->priority != PRIORITY_FILE && s->program.source_count > 1)
+      (void)unused_dims(s, layer, true);
+  }
+}
+
 Status session_check_used(Session *s) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < s->layer_count; i++) {
@@ -147,7 +181,7 @@ Status session_check_used(Session *s) {
       status = unknown_method(s, layer->method);
     if (!known || layer->priority == PRIORITY_FILE || s->program.source_count == 1)
       continue; /* reported, or the import has reported what its only model does not have */
-    Status dims = unused_dims(s, layer), values = unused_values(s, layer);
+    Status dims = unused_dims(s, layer, false), values = unused_values(s, layer);
     status = status != STATUS_OK ? status : dims != STATUS_OK ? dims : values;
   }
   return status;

@@ -83,8 +83,10 @@ Status session_method(Session *s, StrView name, Method **out) {
     Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
     if (name.size)
       diag_message(d, "there is no method '" SV_FMT "'", SV_ARG(name));
-    else
+    else if (s->program.method_count)
       diag_message(d, "the program has %u methods, and none is chosen", s->program.method_count);
+    else
+      diag_message(d, "the program has constant methods only, and none is chosen");
     diag_hint(d, "the methods are: %s", strbuf_cstr(&list));
     status = diag_end(d);
   }

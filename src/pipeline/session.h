@@ -26,6 +26,7 @@ typedef struct SettingPlace {
   Layer *layer;
   DiagPlace at;       /* in a recipe; line 0 outside */
   const char *folder; /* that paths begin in, with its slash; "": the present one */
+  bool overruled;     /* what has set it before wins: the value is dropped */
 } SettingPlace;
 
 /* A program of --lowered. */
@@ -60,7 +61,7 @@ typedef struct Cache {
   MappedFile mapped;             /* the program, after a hit or when it was kept */
   CacheSide sides[CACHE_SIDES];
   uint32_t files, warnings; /* that there were when the key was made */
-  bool hit, writable;
+  bool hit, writable, made; /* made: the folder, by this session */
 } Cache;
 
 struct EtcSession {
@@ -139,6 +140,8 @@ MethodOptions *session_own(Session *s);
 MethodOptions *session_resolve(Session *s, StrView method);
 /* Reports options that name an input, a dimension or a value that no model has. */
 Status session_check_used(Session *s);
+/* When the import has failed: reports the dimensions among these, which may be the reason. */
+void session_name_unused_dims(Session *s);
 
 /* --- sources and the stage import (sources.c) --- */
 

@@ -11,6 +11,37 @@
 #include "support/parallel.h"
 #include "support/text.h"
 
+/* How many characters of a hint stay as they are in recipes: a command in quotes, or one. */
+static size_t kept_length(const char *hint) {
+  const char *end = strncmp(hint, "'etc ", 5) == 0 ? strchr(hint + 1, '\'') : NULL;
+  return end ? (size_t)(end - hint) + 1 : 1;
+}
+
+/* The hint in the words of a recipe: "--kernels portable" is "kernels: portable" there. */
+static const char *recipe_hint(Session *s, const char *hint) {
+  StrBuf text = {0};
+  while (*hint) {
+    size_t length = strncmp(hint, "--", 2) == 0 ? strcspn(hint + 2, " ,.;:)") : 0;
+    StrView key = {hint + 2, length};
+    if (length && session_is_recipe_key(key)) {
+      bool value = hint[2 + length] == ' ';
+      strbuf_printf(&text, value ? SV_FMT ":" : "the key " SV_FMT, SV_ARG(key));
+      hint += 2 + length;
+      continue;
+    }
+    length = kept_length(hint);
+    strbuf_append(&text, (StrView){hint, length});
+    hint += length;
+  }
+  return strbuf_keep(&text, &s->arena).data;
+}
+
+/* Whether a recipe is read or set, not the options of a textual graph. */
+static bool in_recipe(const Session *s) {
+  const Layer *layer = s->setting.layer;
+  return s->setting.at.line && (!layer || layer->priority < PRIORITY_FILE);
+}
+
 EtcStatus session_usage(Session *s, const char *option, const char *hint, const char *format, ...) {
   DiagPlace place = s->setting.at.line ? s->setting.at : DIAG_NOWHERE;
   place.option = s->setting.at.line ? SV("") : sv_from(option);
@@ -22,7 +53,7 @@ EtcStatus session_usage(Session *s, const char *option, const char *hint, const 
   if (!hint && s->setting.at.line)
     hint = "'etc help lower' lists the options";
   if (hint)
-    diag_hint(d, "%s", hint);
+    diag_hint(d, "%s", in_recipe(s) ? recipe_hint(s, hint) : hint);
   (void)diag_end(d);
   return ETC_USAGE;
 }
@@ -456,12 +487,14 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   if (is_path(setting, value))
     value = sv_from(session_path(s, value));
   tell_cache(s, setting, value);
+  s->setting.overruled = false;
   EtcStatus status = set(s, setting, value);
   if (status != ETC_OK)
     return status;
   if (setting->bit)
     settings_options(s)->given |= setting->bit;
-  say(s, setting, value);
+  if (!s->setting.overruled)
+    say(s, setting, value);
   return ETC_OK;
 }
 

@@ -7,7 +7,8 @@
 
 static EtcStatus unknown_backend(Session *s, StrView name) {
   const char *hint = session_did_you_mean(s, registry_nearest_backend(&s->registry, name));
-  return session_usage(s, "--backend", hint ? hint : "'etc backends' lists the backends",
+  return session_usage(s, "--backend",
+                       hint ? hint : "'etc backends' lists the backends; others come with --plugin",
                        "there is no backend '" SV_FMT "'", SV_ARG(name));
 }
 
@@ -21,9 +22,14 @@ static EtcStatus find_setting(Session *s, const Backend *backend, StrView key, u
   }
   names[*row] = "whole";
   const char *hint = session_did_you_mean(s, text_nearest(key, names, *row + 1));
-  return session_usage(s, "--backend",
-                       hint ? hint : "'etc backends' lists the settings of each backend",
-                       "backend '%s' has no setting '" SV_FMT "'", backend->name, SV_ARG(key));
+  return session_usage(
+      s, "--backend",
+      hint ? hint
+      : backend->plugin
+          ? "'etc backends' lists the settings of each backend, and of plug-ins that it is "
+            "given"
+          : "'etc backends' lists the settings of each backend",
+      "backend '%s' has no setting '" SV_FMT "'", backend->name, SV_ARG(key));
 }
 
 size_t session_operators(const char *names[OPERATORS_MAX]) {

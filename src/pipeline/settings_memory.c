@@ -66,6 +66,7 @@ static const char *list_planners(Session *s) {
                   : i + 1 < r->planner_count ? ", "
                                              : " and ",
                   r->planners[i]->name);
+  strbuf_append(&text, SV("; others come with --plugin"));
   return strbuf_keep(&text, &s->arena).data;
 }
 

@@ -362,6 +362,7 @@ static Status read_bundle(Session *s, Source *source, PtdFile *external) {
   else
     TRY(bundle_open(b, &s->sink, source->path));
   source->bundled = true;
+  s->ctx.names_only = false; /* its test sets are of several methods */
   return pte_read_bytes(&s->ctx, b->file.path, b->program, b->program_size, external, &source->pte);
 }
 
@@ -468,6 +469,8 @@ Status session_import(Session *s, bool allow_pte) {
     status = status == STATUS_OK ? one : status;
   }
   Status bounds = session_check_bounds(s, status == STATUS_OK);
+  if (status != STATUS_OK)
+    session_name_unused_dims(s);
   TRY(status);
   TRY(bounds);
   TRY(session_check_used(s));

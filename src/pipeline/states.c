@@ -11,6 +11,7 @@
 
 #include "interp/npy.h"
 #include "ir/builder.h"
+#include "ir/text.h"
 #include "ir/verify.h"
 #include "pipeline/settings.h"
 #include "support/text.h"
@@ -147,7 +148,7 @@ static bool is_state(const Session *s, StrView name) {
 }
 
 static Status report_twice(Session *s, DiagPlace place, StrView name) {
-  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, place);
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
   diag_message(d, "input '" SV_FMT "' is a state already", SV_ARG(name));
   diag_hint(d, "name each input in one --state; --derive makes states of the caches itself");
   return diag_end(d);
@@ -262,10 +263,8 @@ static Status read_initial(Binder *b, Pair pair, ValueId in, int axis, NpyArray 
   Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, diag_file(path));
   diag_message(d, "the array does not fit the state %s", strbuf_cstr(&text));
   strbuf_clear(&text);
-  strbuf_append(&text, sv_from(dtype_name(array->tensor.dtype)));
-  for (uint32_t i = 0; i < array->tensor.rank; i++)
-    strbuf_printf(&text, "%s%lld", i ? ", " : "[", (long long)array->tensor.dims[i]);
-  diag_note(d, "the array is %s%s", strbuf_cstr(&text), array->tensor.rank ? "]" : "[]");
+  shape_describe(dtype_name(array->tensor.dtype), array->tensor.dims, array->tensor.rank, &text);
+  diag_note(d, "the array is %s", strbuf_cstr(&text));
   strbuf_release(&text);
   npy_close(array);
   return diag_end(d);

@@ -108,6 +108,17 @@ static void write_arena(HeaderWriter *w, const char *method, uint32_t arena, uin
   write_pieces(w, PIECE);
 }
 
+/* The arena of the states; 0: there are none. */
+static uint32_t state_arena(const PteProgram *p) {
+  for (uint32_t i = 0; i < p->method_count; i++)
+    for (uint32_t k = 0; k < p->methods[i].value_count; k++) {
+      const PteValue *v = &p->methods[i].values[k];
+      if (v->kind == PTE_TENSOR && pte_is_state(v->tensor))
+        return v->tensor->memory_id;
+    }
+  return 0;
+}
+
 static void write_memory(HeaderWriter *w, const PteProgram *p) {
   uint32_t count;
   const SharedArena *shared = shared_arenas(p, &w->arena, &count);
@@ -119,6 +130,13 @@ static void write_memory(HeaderWriter *w, const PteProgram *p) {
   define(w, "ARENAS", count - 1);
   for (uint32_t i = 1; i < count; i++)
     write_arena(w, "", i, shared[i].bytes, shared[i].bank);
+  if (state_arena(p))
+    strbuf_printf(
+        &w->text,
+        "/* Arena %u has the states: nothing else may write there between calls, and all "
+        "methods are given\n * the same one. Loading a method writes the first contents of "
+        "its states. */\n",
+        state_arena(p));
 }
 
 /* --- methods --- */

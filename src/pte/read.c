@@ -27,8 +27,9 @@ static Status unknown_operators(const MethodReader *r) {
   for (uint32_t i = 0; i < r->m->operator_count; i++)
     if (calls[i] && op_find_out(r->m->operators[i]) == OP_NONE)
       status = diag_report(r->p->sink, DIAG_PTE_UNKNOWN_OP, pte_place(r->p),
-                           "operator '" SV_FMT "' is not known (method '" SV_FMT "', %u calls)",
-                           SV_ARG(r->m->operators[i]), SV_ARG(r->m->name), calls[i]);
+                           "operator '" SV_FMT "' is not known (method '" SV_FMT "', %u call%s)",
+                           SV_ARG(r->m->operators[i]), SV_ARG(r->m->name), calls[i],
+                           calls[i] == 1 ? "" : "s");
   return status;
 }
 
@@ -503,6 +504,17 @@ static bool is_wanted(const Context *ctx, const PteProgram *p, const PteMethod *
   return !only.size || sv_eq(m->name, only) || pte_find_method(p, only) == p->method_count;
 }
 
+/* Whether none of the methods is the one that is wanted: a graph without nodes has the name of
+ * each, so that a method that cannot be read does not hide the others. */
+static bool reads_names(const Context *ctx, const PteProgram *p, const PteFile *out) {
+  uint32_t methods = 0;
+  if (!ctx->names_only || ctx->only_method.size)
+    return ctx->names_only && pte_find_method(p, ctx->only_method) == p->method_count;
+  for (uint32_t i = 0; i < p->method_count; i++)
+    methods += !out->constants[i];
+  return methods > 1;
+}
+
 static Status read_methods(Context *ctx, PtdFile *external, PteFile *out) {
   Status status = STATUS_OK;
   uint64_t code_budget = pte_code_budget(&out->program);
@@ -515,8 +527,16 @@ static Status read_methods(Context *ctx, PtdFile *external, PteFile *out) {
     out->latest[i] = ARENA_ARRAY(&out->program.arena, ValueId, m->value_count);
     out->constants[i] = read_constant_method(&out->program, m, &out->program.arena);
     out->method_count = i + 1;
+  }
+  const bool names = reads_names(ctx, &out->program, out);
+  for (uint32_t i = 0; i < out->program.method_count; i++) {
+    const PteMethod *m = &out->program.methods[i];
     if (out->constants[i] || !is_wanted(ctx, &out->program, m))
       continue;
+    if (names) {
+      out->methods[i] = graph_new(ctx, m->name);
+      continue;
+    }
     Status one = read_method(ctx, &out->program, m, external, out->latest[i], &code_budget,
                              &out->methods[i]);
     if (status == STATUS_OK)

@@ -116,13 +116,6 @@ static bool divide(const DataSet *s, uint32_t i, bool whole, Reader *r) {
   return head->rank != type->rank || head->dims[0] % rows == 0;
 }
 
-static void append_dims(StrBuf *out, const NpyHead *head) {
-  strbuf_printf(out, "%s[", dtype_name(head->dtype));
-  for (uint32_t d = 0; d < head->rank; d++)
-    strbuf_printf(out, "%s%" PRId64, d ? ", " : "", head->dims[d]);
-  strbuf_append_char(out, ']');
-}
-
 /* Rows that do not come out even: the input takes several of them a sample. */
 static bool rows_left(const DataSet *s, uint32_t i, const NpyHead *head, int64_t *rows) {
   const Type *type = input_type(s, i);
@@ -131,9 +124,22 @@ static bool rows_left(const DataSet *s, uint32_t i, const NpyHead *head, int64_t
          head->dims[0] % *rows != 0;
 }
 
+/* Whether the samples are the input's with dimensions joined, as flattened images are. */
+static bool are_flattened(const DataSet *s, uint32_t i, const NpyHead *head) {
+  const Type *type = input_type(s, i);
+  int64_t have = 1, want = 1;
+  for (uint32_t d = 1; d < head->rank; d++)
+    if (!mul_i64(have, head->dims[d], &have))
+      return false;
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (!sym_is_const(type->dims[d]) || !mul_i64(want, type->dims[d], &want))
+      return false;
+  return head->rank > 1 && head->rank < type->rank && have == want;
+}
+
 static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCode code) {
   StrBuf have = {0}, want = {0};
-  append_dims(&have, &r->head);
+  shape_describe(dtype_name(r->head.dtype), r->head.dims, r->head.rank, &have);
   type_describe(s->g, input_type(s, i), &want);
   int64_t rows;
   Diag *d = data_begin(s, code, r->path);
@@ -147,6 +153,8 @@ static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCo
                  SV_ARG(input_name(s, i)), strbuf_cstr(&want));
   if (code == DIAG_DATA_TYPE)
     npy_hint_conversion(d, (DType)input_type(s, i)->dtype);
+  else if (are_flattened(s, i, &r->head))
+    diag_hint(d, "reshape the samples to the sizes of the input, behind the axis that counts them");
   Status status = diag_end(d);
   strbuf_release(&have);
   strbuf_release(&want);
@@ -202,8 +210,12 @@ static Status report_missing(const DataSet *s, uint32_t i, const Archive *archiv
     return diag_end(d);
   }
   diag_message(d, "there is no array for input '" SV_FMT "'", SV_ARG(name));
-  for (uint32_t k = 0; k < archive->count && k < 16; k++)
-    diag_note(d, "there is '" SV_FMT "'", SV_ARG(archive->entries[k].name));
+  for (uint32_t k = 0; k < archive->count && k < 16; k++) {
+    StrView each = archive->entries[k].name; /* the array x is the file x.npy in it */
+    if (sv_has_suffix(each, SV(".npy")))
+      each.size -= strlen(".npy");
+    diag_note(d, "there is '" SV_FMT "'", SV_ARG(each));
+  }
   return diag_end(d);
 }
 
@@ -301,6 +313,7 @@ static Status find_in_folder(DataSet *s, const FolderNames *npz, const FolderNam
     Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
     diag_message(d, "the folder has .npz and .npy files: '%s' and '%s'", npz->names[0],
                  npy->names[0]);
+    diag_hint(d, "name one of the files, or keep files of one kind in the folder");
     return diag_end(d);
   }
   const char *const *by_input = npy->count ? files_by_input(s, npy) : NULL;

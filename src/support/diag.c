@@ -57,9 +57,18 @@ const char *diag_group(const DiagRow *row) {
   BUG("code %s has no group", row->code);
 }
 
+/* Whether the name is the number of the code, with its letter or without, leading zeros or not. */
+static bool is_number_of(StrView name, const char *code) {
+  int64_t number, wanted;
+  if (name.size && name.data[0] == code[0])
+    name = (StrView){name.data + 1, name.size - 1};
+  return text_parse_i64(name, &number) && text_parse_i64(sv_from(code + 1), &wanted) &&
+         number == wanted;
+}
+
 bool diag_find(StrView name, DiagCode *code) {
   for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
-    if (sv_eq_str(name, rows[i].code) || sv_eq_str(name, rows[i].id)) {
+    if (is_number_of(name, rows[i].code) || sv_eq_str(name, rows[i].id)) {
       *code = (DiagCode)i;
       return true;
     }

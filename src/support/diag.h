@@ -42,7 +42,7 @@ typedef struct DiagRow {
 const DiagRow *diag_row(DiagCode code);
 /* What codes have in common whose two first digits are these of `row`: "reading .pte programs". */
 const char *diag_group(const DiagRow *row);
-/* The code of "E0123" or "DIM_UNBOUND"; false when there is none. */
+/* The code of "E0123", "E123", "123" or "DIM_UNBOUND"; false when there is no such code. */
 bool diag_find(StrView name, DiagCode *code);
 
 /* Where: any part may be empty/0. file: model or .etir path. node: ONNX node name; op: its type;

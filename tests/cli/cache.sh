@@ -186,6 +186,9 @@ echo 'constants: 8' >budget.yaml
 u $weights --external-weights no.ptd --map no.json --budget budget.yaml | grep -o '"id":"BUDGET"\|^exit.*'
 ls no.* cache/*.txt 2>/dev/null
 "$ETC" $relu -q -o b.pte
+# A folder that nothing is kept in is not left behind.
+u lower $data/relu.onnx --dim batch=2 --cache made --max-arena 1 -o no.pte
+ls made 2>/dev/null
 # A folder that cannot be written to: what is there is used, the rest is lowered each time. Root could write all the same.
 cp "$ETC" own-etc
 own=

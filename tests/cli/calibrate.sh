@@ -49,3 +49,16 @@ t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o missing/x
 ls x missing 2>&1 || true
 # Samples that say nothing.
 t calibrate $data/relu.onnx --dim batch=1 --data $calib/zeros.npz -o x
+# What to do about files that are not as the inputs are.
+mkdir both && cp $calib/relu.npz $data/x24.npy both/
+t calibrate $data/relu.onnx --dim batch=1 --data both -o no.stats
+cat >image.etir <<EOF
+graph @forward level(aten) {
+  %0: f32[1, 1, 2, 2] = input "x"
+  %1: f32[1, 4] = aten::view_copy(%0, [1, 4])
+  %2: f32[1, 4] = const [1, 2, 3, 4]
+  %3: f32[1, 1] = aten::linear(%1, %2, none)
+  output %3 "y"
+}
+EOF
+t lower image.etir --quantize int8 --calibrate $data/x24.npy -o no.pte

@@ -51,3 +51,7 @@ t lower --recipe dims.yaml -o r.pte
 t inspect $data/dims.onnx --dim batch=2..4 --dim n=batch --dim m=4..8
 printf 'model: %s\ndim: {batch: 2..4, n: batch, m: 0..3}\n' "$data/dims.onnx" >equal.yaml
 t recipe check equal.yaml
+# A name that no model has is said beside the size that is missing for it, also of several models.
+t lower --method one=$data/relu.onnx --method two=$data/add.onnx --dim bath=2 -o no.pte
+t lower --method one=$data/relu.onnx --method two=missing.onnx --dim bath=2 -o no.pte
+t lower $data/dims.onnx --dim batch=1 --dim n=2 --dim m=batch+n -o no.pte

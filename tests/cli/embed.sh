@@ -20,6 +20,9 @@ grep _NAME letters.h
 t embed two.pte -o two.c -q
 grep -e ARENA -e NAME -e METHODS -e dynamic -e INPUTS -e VALUE two.h
 # The alignment that the plan was asked for, also where one tensor at offset 0 is all there is.
+"$ETC" lower --method one=$data/accumulate.onnx --method two=$data/accumulate.onnx --state h:hn --share-state h -q -o states.pte
+t embed states.pte -o states.c
+grep -A 2 'STATES_PTE_ARENA_2 ' states.h
 "$ETC" lower $data/relu.onnx --dim batch=2 --plan greedy:inputs=no,align=1024 -q -o far.pte
 "$ETC" embed far.pte -q -o far.c
 grep ALIGNMENT far.h

@@ -1,5 +1,8 @@
 t explain E0317
 t explain dim_unbound
+t explain 317
+t explain e317
+t explain W317
 t explain I0804
 t explain E0318x
 t explain nonsense

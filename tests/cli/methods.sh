@@ -11,3 +11,11 @@ cp $data/add.onnx 'a model.onnx'
 t lower 'a model.onnx' -o m.pte -MD -MF other.d
 cat other.d
 ls
+# A method that cannot be read hides no other one.
+"$ETC" lower --method one=$data/add.onnx --method two=$data/accumulate.onnx -o known.pte -q
+LC_ALL=C sed 's/aten::mul/aten::mux/' known.pte >unknown.pte
+for method in one two nix; do
+  t run unknown.pte --random --method $method | sed 's/\([0-9]\.[0-9]\{3\}\)[0-9]*/\1/g'
+done
+t run unknown.pte --random
+t verify unknown.pte

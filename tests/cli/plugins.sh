@@ -78,6 +78,9 @@ t lower chain.etir $faulty --backend negate:level=3 -o negate.pte --explain
 t run negate.pte $faulty --random | short
 t run chain.etir --random | short
 t lower chain.etir $faulty --backend negate:level=x -o no.pte
+t lower chain.etir $faulty --backend negate:depth=x -o no.pte
+printf 'backend: {negate: {depth: 1}}\nplugin: %s/faulty.so\n' "$plugins" >plugin.yaml
+t lower chain.etir --recipe plugin.yaml -o no.pte
 t lower chain.etir $faulty --backend negat -o no.pte
 t lower chain.etir $faulty --plan row -o row.pte
 t lower chain.etir $faulty --plan ro -o no.pte
@@ -102,8 +105,8 @@ echo text >text.so
 t lower chain.etir --plugin ./text.so -o no.pte
 
 echo "## faults of what it does"
-for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key transposes specs "spec without bytes" code \
-  refuses "no message" "refusals away" "needs refuses" "needs inputs" "needs data" "needs no keys" "needs no text" "check rank" "check size"; do
+for FAULT in number dependent "changes in partition" "changes in preprocess" "no bytes" "input unknown" "input inside" "input missing" data key transposes specs "spec without bytes" code "huge code" \
+  "tags in preprocess" "tags of others" refuses "no message" "refusals away" "needs refuses" "needs is silent" "needs inputs" "needs data" "needs no keys" "needs no text" "check rank" "check size"; do
   export FAULT
   echo "# $FAULT"
   t lower chain.etir $faulty --backend negate -o no.pte
@@ -131,17 +134,20 @@ for FAULT in overlap alignment outside huge; do
   t lower net.etir $faulty --plan row -o no.pte
   t lower net.etir $faulty --memory small=64,large=1K --plan row -o no.pte
 done
+export FAULT=proof
+echo "# proof"
+t lower net.etir $faulty --plan row -o no.pte
 
 echo "## readers"
 export FAULT="only what is needed"
 t lower chain.etir $faulty --backend negate -o least.pte -q
 t run least.pte $faulty --random | short
-for FAULT in "needs refuses" "needs inputs" "needs data" "needs no keys" "check rank" "check size"; do
+for FAULT in "needs refuses" "needs is silent" "needs inputs" "needs data" "needs no keys" "check rank" "check size"; do
   export FAULT
   echo "# $FAULT"
   t verify least.pte $faulty
 done
-for FAULT in "needs no keys" "run size" "run rank"; do
+for FAULT in "needs no keys" "run size" "run rank" "run memory"; do
   export FAULT
   echo "# $FAULT"
   t run least.pte $faulty --random
@@ -150,6 +156,8 @@ export FAULT="needs no keys"
 t size least.pte $faulty
 export FAULT="describe nothing"
 t inspect least.pte $faulty -v | grep -e reader -e exit
+export FAULT="describe memory"
+t inspect least.pte $faulty -v | grep -e reader -e exit -e memory
 unset FAULT
 t lower chain.etir $faulty --backend negate -o least.pte -q --artifacts readers
 export FAULT="needs inputs"
@@ -168,6 +176,9 @@ export FAULT="name of the graph"
 t lower core.etir $faulty --pass exchange@edge --print-after exchange -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/; s/ of [0-9]*$/ of N/'
 export FAULT="run exits"
 t run least.pte $faulty --random
+export FAULT="ends at once" # nobody can report that; no output appears
+t lower chain.etir $faulty --backend negate -o no.pte --report no.html -MD
+ls -A no.* .no* 2>/dev/null
 export FAULT="check exits"
 t verify least.pte $faulty
 t lower core.etir $faulty --backend negate -o no.pte

@@ -77,6 +77,14 @@ while [ $i -lt 11 ]; do
 done
 echo "dim: {batch: 2}" >level11.yaml
 t recipe check level1.yaml
+# What is overruled is not shown: of constant methods, too.
+echo "constant-methods: {get_version: 1, get_name: base}" >sub/base.yaml
+printf 'include: [base.yaml, base.yaml]\nconstant-methods: {get_version: 2}\n' >sub/over.yaml
+t recipe check sub/over.yaml
+# Hints are in the words of recipes.
+bad 'state: [h]\n'
+bad 'dim: {batch: 0}\n'
+bad 'kernels: quantized\n'
 # All that a recipe says is shown: of the program, and of each method.
 : >sub/x.npz
 cat >sub/full.yaml <<END

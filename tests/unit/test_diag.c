@@ -30,6 +30,11 @@ static void test_find(void **state) {
   DiagCode code = DIAG_USAGE;
   assert_true(diag_find(SV("E0317"), &code) && code == DIAG_DIM_UNBOUND);
   assert_true(diag_find(SV("INTERNAL"), &code) && code == DIAG_INTERNAL);
+  assert_true(diag_find(SV("317"), &code) && code == DIAG_DIM_UNBOUND);
+  assert_true(diag_find(SV("E317"), &code) && code == DIAG_DIM_UNBOUND);
+  assert_true(diag_find(SV("0317"), &code) && code == DIAG_DIM_UNBOUND);
+  assert_false(diag_find(SV("W317"), &code));
+  assert_false(diag_find(SV("E"), &code));
   assert_false(diag_find(SV("E031"), &code));
   assert_false(diag_find(SV(""), &code));
 }

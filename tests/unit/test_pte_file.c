@@ -301,7 +301,7 @@ static void test_unknown_operator(void **state) {
       pte_read_bytes(&f->ctx, "m.pte", (const uint8_t *)good.data, good.size, NULL, &file),
       STATUS_UNSUPPORTED);
   assert_contains(shown(f), "'aten::xyz.out'");
-  assert_contains(shown(f), "1 calls");
+  assert_contains(shown(f), "1 call)");
   PteProgram p; /* inspect does not mind */
   assert_int_equal(
       pte_program_open_bytes(&p, f->ctx.sink, "m.pte", (const uint8_t *)good.data, good.size),

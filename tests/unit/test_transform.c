@@ -482,6 +482,18 @@ static void test_blocks_of_nibbles(void **state) {
   teardown(&e);
 }
 
+static void test_repeats(void **state) {
+  (void)state;
+  static const uint8_t bytes[] = {1, 2, 1, 2, 1, 2};
+  const Constant c = {.data = bytes, .size = sizeof bytes}, empty = {.size = 0};
+  assert_true(constant_repeats(&c, 2));
+  assert_true(constant_repeats(&c, sizeof bytes));
+  assert_false(constant_repeats(&c, 1));
+  assert_false(constant_repeats(&c, 3));
+  assert_false(constant_repeats(&c, 8));
+  assert_false(constant_repeats(&empty, 1));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
                                      cmocka_unit_test(test_permuted),
@@ -490,6 +502,7 @@ int main(void) {
                                      cmocka_unit_test(test_unpacked_rows),
                                      cmocka_unit_test(test_blocks),
                                      cmocka_unit_test(test_blocks_of_nibbles),
+                                     cmocka_unit_test(test_repeats),
                                      cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "interp/interp.h"
 #include "interp/npy.h"
+#include "ir/text.h"
 #include "run_bundle.h"
 #include "run_constant.h"
 #include "run_dims.h"
@@ -267,10 +268,8 @@ static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
       strbuf_append_printable(out, name);
     else
       strbuf_printf(out, "output_%u", i);
-    strbuf_printf(out, "  %s[", dtype_name(t->dtype));
-    for (uint32_t d = 0; d < t->rank; d++)
-      strbuf_printf(out, "%s%" PRId64, d ? ", " : "", t->dims[d]);
-    strbuf_append_char(out, ']');
+    strbuf_append(out, SV("  "));
+    shape_describe(dtype_name(t->dtype), t->dims, t->rank, out);
     if (dtype_in(t->dtype, DTS_REAL_BOOL))
       append_statistics(out, t);
     strbuf_append_char(out, '\n');
@@ -404,6 +403,7 @@ static EtcStatus load(const CommandLine *line) {
     TRY(dims_from_arrays(line, source));
   const char *method = command_line_value(line, OPT_RUN_METHOD);
   s->ctx.only_method = sv_from(method ? method : "");
+  s->ctx.names_only = true;
   TRY(session_status(session_import(s, true)));
   return refuse_tolerances(line);
 }

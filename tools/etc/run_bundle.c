@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "interp/interp.h"
+#include "ir/text.h"
 #include "support/text.h"
 
 typedef struct SetRun {
@@ -79,10 +80,7 @@ static bool same_shape(const Tensor *a, const Tensor *b) {
 }
 
 static void append_shape(StrBuf *out, const Tensor *t) {
-  strbuf_printf(out, "%s[", dtype_name(t->dtype));
-  for (uint32_t i = 0; i < t->rank; i++)
-    strbuf_printf(out, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
-  strbuf_append_char(out, ']');
+  shape_describe(dtype_name(t->dtype), t->dims, t->rank, out);
 }
 
 /* Says of the first output that differs how it does; else how far all are off. */

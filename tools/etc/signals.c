@@ -93,6 +93,7 @@ static void on_fault(int number) {
   say(number == SIGSEGV   ? "etc: internal error: segmentation fault\n"
       : number == SIGFPE  ? "etc: internal error: arithmetic fault\n"
       : number == SIGABRT ? "etc: internal error: aborted\n"
+      : number == SIGBUS  ? "etc: internal error: bus error\n"
                           : "etc: internal error: illegal instruction\n");
   if (!progress.plugin)
     say("etc: this is a fault of etc, not of the model; please report it with the command line\n");
@@ -100,9 +101,11 @@ static void on_fault(int number) {
   _exit(EXIT_FAULT);
 }
 
-/* A mapped file became shorter while it was read. */
-static void on_truncated(int number) {
-  (void)number;
+/* A mapped file became shorter while it was read; other bus errors are faults. */
+static void on_bus(int number, siginfo_t *info, void *context) {
+  (void)context;
+  if (info->si_code != BUS_ADRERR)
+    on_fault(number);
   progress_erase();
   atomic_file_remove_pending();
   say("error: an input file changed while it was being read [E0108]\n");
@@ -144,10 +147,12 @@ PassProgress *signals_install(void) {
   const int faults[] = {SIGSEGV, SIGFPE, SIGABRT, SIGILL};
   for (size_t i = 0; i < COUNT_OF(faults); i++)
     catch_signal(faults[i], on_fault, SA_ONSTACK);
-  catch_signal(SIGBUS, on_truncated, SA_ONSTACK);
+  struct sigaction bus = {.sa_sigaction = on_bus, .sa_flags = SA_ONSTACK | SA_SIGINFO};
+  sigemptyset(&bus.sa_mask);
+  sigaction(SIGBUS, &bus, NULL);
 #else
   (void)on_fault;
-  (void)on_truncated;
+  (void)on_bus;
   (void)fault_stack;
 #endif
   on_exit(on_end_of_process, NULL);

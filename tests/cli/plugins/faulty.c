@@ -3,6 +3,7 @@
 #include <etc/plugin.h>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char *fault = "";
 
@@ -126,11 +127,17 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   data[0] = has("key") ? graph_add_constant(g, graph_tensor_type(g, DTYPE_U8, 0, NULL, 0),
                                             (Constant){.data = bytes, .size = 1}, 0)
                        : inputs[0];
+  if (has("tags in preprocess"))
+    g->nodes[part->nodes[0]].tag = 0;
+  if (has("tags of others"))
+    g->nodes[g->last].tag = 0;
   if (has("changes in preprocess"))
     graph_move_before(g, g->first, 0);
   static const DelegateSpec spec = {.key = {"level", 5}, .size = 5};
   *code = (DelegateCode){.blob = has("no bytes") ? NULL : bytes,
-                         .blob_size = has("code") ? 2 : sizeof bytes,
+                         .blob_size = has("code")        ? 2
+                                      : has("huge code") ? (uint64_t)1 << 62
+                                                         : sizeof bytes,
                          .inputs = inputs,
                          .input_count = has("input missing") ? 0 : 1,
                          .data = data,
@@ -168,6 +175,8 @@ static const char *needs(const uint8_t *blob, uint64_t size, Arena *arena, Deleg
                                                              : has("needs data")};
   if (has("needs refuses"))
     return "needs() does not like it";
+  if (has("needs is silent"))
+    return "";
   return size == 3 && memcmp(blob, "neg", 3) == 0 ? NULL : "it is not 'neg'";
 }
 
@@ -188,9 +197,11 @@ static const char *run(const DelegateCall *call, Arena *arena) {
     exit(0);
   if (has("run size"))
     call->outputs[0].dims[0] = 1000;
+  if (has("run memory"))
+    call->outputs[0].data = NULL;
   if (has("run rank"))
     call->outputs[0].rank = 77;
-  if (wrong || has("run size") || has("run rank"))
+  if (wrong || has("run size") || has("run rank") || has("run memory"))
     return wrong;
   const float *from = call->inputs[0].data;
   float *to = call->outputs[0].data;
@@ -201,10 +212,13 @@ static const char *run(const DelegateCall *call, Arena *arena) {
 
 static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
                             DelegateFigures *out) {
+  if (has("ends at once"))
+    _exit(9);
   static const DelegateCount counts[] = {{"neg", "fp32", 1}};
   DelegateNeeds needed;
   *out = (DelegateFigures){.nodes = has("describe nothing") ? NULL : counts,
                            .kind_count = has("describe nothing") ? 5 : 1,
+                           .packed = has("describe memory") ? UINT64_MAX : 0,
                            .node_count = 1};
   return needs(blob, size, arena, &needed);
 }
@@ -234,6 +248,8 @@ static uint64_t place(const PlanProblem *q, Arena *scratch, uint64_t *offsets) {
   }
   if (has("alignment"))
     offsets[0] = 1;
+  if (has("proof") && q->proved)
+    *q->proved = end + 1;
   return has("outside") ? q->spans[0].size : has("huge") ? UINT64_MAX : end;
 }
 
