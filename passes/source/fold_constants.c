@@ -44,6 +44,6 @@ Status pass_fold_constants(PassContext *p, Graph *g) {
     return status;
   uint64_t count;
   TRY(fold_quantized(p, g, &count));
-  pass_count(p, "quantized again", count);
+  pass_count(p, "nodes folded", count);
   return STATUS_OK;
 }
