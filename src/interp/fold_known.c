@@ -183,20 +183,26 @@ static bool known_scalar(Known *k) {
   return true;
 }
 
+/* A row: what the dims from the concatenated one on have. */
 static bool known_cat(Known *k) {
-  uint32_t at = 0;
-  if (value_rank(k->g, node_result(k->g, k->n, 0)) != 1)
-    return false;
-  for (uint32_t i = 0; i < node_list_count(k->g, k->n, 0); i++) {
+  const Type *to = value_type(k->g, node_result(k->g, k->n, 0));
+  int64_t axis = wrap_dim(node_int(k->g, k->n, 1), to->rank);
+  uint32_t rows = 1, at = 0;
+  for (int64_t d = 0; d < axis; d++)
+    rows *= (uint32_t)to->dims[d];
+  uint32_t width = rows ? k->count / rows : 0;
+  for (uint32_t i = 0; rows && i < node_list_count(k->g, k->n, 0); i++) {
     uint32_t count;
     const SymInt *x =
         fold_contents(k->f, k->g, node_list_value(k->g, k->n, 0, i), &k->f->scratch, &count);
-    if (!x || at + count > k->count)
+    uint32_t part = x ? count / rows : 0;
+    if (!x || at + part > width)
       return false;
-    memcpy(k->out + at, x, count * sizeof *x);
-    at += count;
+    for (uint32_t r = 0; r < rows; r++)
+      memcpy(k->out + r * width + at, x + r * part, part * sizeof *x);
+    at += part;
   }
-  return at == k->count;
+  return at == width;
 }
 
 /* Which entries of a dim are picked: index[j], or without an index start + j * step. */

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "ops/shape_util.h"
 #include "support/keymap.h"
 
 enum { DEPTH_MAX = 64, VALUES_MAX = 1024, ELEMENTS_MAX = 4096 };
@@ -29,8 +30,11 @@ static DataRange operand(Ranges *r, NodeId n, uint32_t i) {
 /* An operand that may be a number instead, or left out. */
 static DataRange number(Ranges *r, NodeId n, uint32_t i, double otherwise) {
   const Graph *g = r->im->g;
-  if (node_arg(g, n, i)->kind == ARG_VALUE)
+  const Arg *arg = node_arg(g, n, i);
+  if (arg->kind == ARG_VALUE)
     return operand(r, n, i);
+  if (arg->kind == ARG_INT) /* of a size, perhaps */
+    return (DataRange){(double)sym_lower(&g->syms, arg->i), (double)sym_upper(&g->syms, arg->i)};
   double x = node_scalar_or(g, n, i, otherwise);
   return (DataRange){x, x};
 }
@@ -155,10 +159,9 @@ static DataRange of_shift(Ranges *r, NodeId n) {
   return (DataRange){floor(moved.lo), floor(moved.hi)};
 }
 
-/* Sums of what is not negative are at least its first one. */
-static DataRange of_sums(Ranges *r, NodeId n) {
-  DataRange x = operand(r, n, 0);
-  return x.lo >= 0 ? (DataRange){x.lo, INFINITY} : unknown;
+static DataRange of_share(Ranges *r, NodeId n) {
+  (void)r, (void)n;
+  return (DataRange){0, 1};
 }
 
 static DataRange of_list(Ranges *r, NodeId n) {
@@ -174,13 +177,92 @@ static DataRange of_choice(Ranges *r, NodeId n) {
   return joined(yes, no);
 }
 
+/* Elements that are written over some of the first operand's. */
+static DataRange of_written(Ranges *r, NodeId n, uint32_t what) {
+  return joined(operand(r, n, 0), number(r, n, what, 0));
+}
+
+static DataRange of_padded(Ranges *r, NodeId n) { return of_written(r, n, 2); }
+
+static DataRange of_scattered(Ranges *r, NodeId n) { return of_written(r, n, 3); }
+
+static DataRange of_put(Ranges *r, NodeId n) {
+  return node_bool(r->im->g, n, 3) ? unknown : of_written(r, n, 2);
+}
+
+/* --- along dims --- */
+
+/* How many elements the dims have that argument `arg` names, or all. */
+static DataRange count_along(Ranges *r, NodeId n, uint32_t arg) {
+  Graph *g = r->im->g;
+  ValueId x = node_value(g, n, 0);
+  uint32_t rank = value_rank(g, x), set = 0;
+  if (shape_axes(g, n, arg, rank, true, &set) != STATUS_OK)
+    return (DataRange){0, INFINITY};
+  DataRange count = {1, 1};
+  for (uint32_t i = 0; i < rank; i++) {
+    if (!(set >> i & 1))
+      continue;
+    count.lo *= (double)sym_lower(&g->syms, value_dim(g, x, i));
+    count.hi *= (double)sym_upper(&g->syms, value_dim(g, x, i));
+  }
+  return count;
+}
+
+/* Of so many elements, each within x. */
+static DataRange sum_of(DataRange x, DataRange count) {
+  return of_ends(x.lo * count.lo, x.lo * count.hi, x.hi * count.lo, x.hi * count.hi);
+}
+
+static DataRange of_total(Ranges *r, NodeId n) {
+  return sum_of(operand(r, n, 0), count_along(r, n, 1));
+}
+
+static DataRange of_sums(Ranges *r, NodeId n) {
+  return sum_of(operand(r, n, 0), (DataRange){1, fmax(count_along(r, n, 1).hi, 1)});
+}
+
+/* An element gets at most one of each of its lane, and perhaps nothing. */
+static DataRange of_scattered_sums(Ranges *r, NodeId n) {
+  const Graph *g = r->im->g;
+  ValueId index = node_value(g, n, 2);
+  uint32_t rank = value_rank(g, index),
+           axis = rank ? (uint32_t)wrap_dim(node_int(g, n, 1), rank) : 0;
+  double most = rank ? (double)sym_upper(&g->syms, value_dim(g, index, axis)) : 1;
+  DataRange x = operand(r, n, 0), added_up = sum_of(operand(r, n, 3), (DataRange){0, most});
+  return (DataRange){x.lo + added_up.lo, x.hi + added_up.hi};
+}
+
+static DataRange places(DataRange count) { return (DataRange){0, fmax(count.hi - 1, 0)}; }
+
+static DataRange of_place(Ranges *r, NodeId n) { return places(count_along(r, n, 1)); }
+
+static DataRange of_best_place(Ranges *r, NodeId n) { return places(count_along(r, n, 2)); }
+
+static DataRange of_arange(Ranges *r, NodeId n) { return places(number(r, n, 0, 0)); }
+
+static DataRange of_fill(Ranges *r, NodeId n) { return number(r, n, 1, 0); }
+
+/* Positions along each of the dims. */
+static DataRange of_found(Ranges *r, NodeId n) {
+  const Graph *g = r->im->g;
+  ValueId x = node_value(g, n, 0);
+  DataRange count = {0, 1};
+  for (uint32_t i = 0; i < value_rank(g, x); i++)
+    count.hi = fmax(count.hi, (double)sym_upper(&g->syms, value_dim(g, x, i)));
+  return places(count);
+}
+
 static const struct {
   OpId op;
-  RangeFn *rule;
+  RangeFn *rule, *second; /* of the second result, where it has another one */
 } rules[] = {{OP_ABS, of_magnitude},
              {OP_ADD_TENSOR, of_sum},
              {OP_AMAX, same},
              {OP_AMIN, same},
+             {OP_ARANGE, of_arange},
+             {OP_ARGMAX, of_place},
+             {OP_ARGMIN, of_place},
              {OP_BITWISE_AND_TENSOR, of_bits},
              {OP_BITWISE_RIGHT_SHIFT_TENSOR, of_shift},
              {OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR, of_shift},
@@ -189,6 +271,7 @@ static const struct {
              {OP_CLAMP, of_clamp},
              {OP_CLAMP_TENSOR, of_clamp},
              {OP_CLONE, same},
+             {OP_CONSTANT_PAD_ND, of_padded},
              {OP_CUMSUM, of_sums},
              {OP_DIV_TENSOR, of_quotient},
              {OP_DIV_TENSOR_MODE, of_integer_quotient},
@@ -197,24 +280,38 @@ static const struct {
              {OP_FLOOR, whole},
              {OP_FLOOR_DIVIDE, of_integer_quotient},
              {OP_FMOD_TENSOR, of_remainder},
+             {OP_FULL, of_fill},
+             {OP_FULL_LIKE, of_fill},
              {OP_GATHER, same},
+             {OP_INDEX_PUT, of_put},
              {OP_INDEX_SELECT, same},
              {OP_INDEX_TENSOR, same},
              {OP_MAXIMUM, of_maximum},
+             {OP_MAX_DIM, same, of_place},
+             {OP_MEAN_DIM, same},
              {OP_MINIMUM, of_minimum},
+             {OP_MIN_DIM, same, of_place},
              {OP_MUL_TENSOR, of_product},
              {OP_NEG, of_negative},
+             {OP_NONZERO, of_found},
              {OP_PERMUTE_COPY, same},
              {OP_RELU, of_relu},
              {OP_REPEAT, same},
              {OP_ROUND, whole},
+             {OP_SCATTER_ADD, of_scattered_sums},
+             {OP_SCATTER_SRC, of_scattered},
+             {OP_SCATTER_VALUE, of_scattered},
              {OP_SELECT_COPY_INT, same},
+             {OP_SIGMOID, of_share},
              {OP_SIGN, of_sign},
              {OP_SLICE_COPY_TENSOR, same},
+             {OP_SOFTMAX, of_share},
              {OP_SPLIT_COPY_TENSOR, same},
              {OP_SPLIT_WITH_SIZES_COPY, same},
              {OP_STACK, of_list},
              {OP_SUB_TENSOR, of_difference},
+             {OP_SUM_DIM_INTLIST, of_total},
+             {OP_TOPK, same, of_best_place},
              {OP_TO_COPY, converted},
              {OP_TRUNC, whole},
              {OP_UNBIND_COPY_INT, same},
@@ -256,7 +353,8 @@ static DataRange compute(Ranges *r, ValueId v) {
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
   for (size_t i = 0; n && i < COUNT_OF(rules); i++)
     if (op == rules[i].op)
-      return rules[i].rule(r, n);
+      return rules[i].second && v != node_result(g, n, 0) ? rules[i].second(r, n)
+                                                          : rules[i].rule(r, n);
   return n && op_keeps_numbers(op) ? same(r, n) : unknown;
 }
 

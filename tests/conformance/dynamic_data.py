@@ -95,4 +95,13 @@ CASES = [
          'en0 = Mod<fmod = 1>(k, three) en = Abs(en0) fn = Where(p, an, three) gn0 = Xor(p, q) gn1 = Cast<to = 7>(gn0) gn2 = Mod(d, three) gn = Add(gn2, gn1) '
          + ' '.join(f'y{c} = Range(o, {c}n, i)' for c in 'abcdefg'),
          lambda n, m: [floats(n), np.array(n - 7), np.array(m - 4)], sizes=((3, 2), (1, 8), (8, 1), (14, 4), (20, 6), (8, 3)), high=20),
+    # So do counts of conditions and of equal numbers, and places along dims.
+    Case('ranges of counts and places', 'float[n,m] x, int64[n] k', ', '.join(f'int64[l{c}] y{c}' for c in 'abcdefgh'),
+         'o = Constant<value = int64 {0}>() i = Constant<value = int64 {1}>() four = Constant<value_ints = [4]>() zero = Constant<value_float = 0.0>() nine = Constant<value_float = 9.0>() '
+         'front = Constant<value_ints = [0]>() last = Constant<value_ints = [1]>() all = Constant<value_ints = [-1]>() ends = Constant<value_ints = [0, 1]>() p = Greater(x, zero) c = Cast<to = 7>(p) '
+         's = ReduceSum<keepdims = 0>(c, last) an = ReduceMax<keepdims = 0>(s) b0 = ArgMax<axis = 1, keepdims = 0>(x) bn = ReduceMax<keepdims = 0>(b0) t, c0 = TopK(k, last) cn = Squeeze(c0, front) '
+         'u, u1, u2, d0 = Unique(k) dn = ReduceMax<keepdims = 0>(d0) e0 = CumSum(c, i) en = ReduceMax<keepdims = 0>(e0) f0 = ScatterElements(s, front, four) fn = ReduceMax<keepdims = 0>(f0) '
+         'g0 = Sigmoid(x) g1 = Mul(g0, nine) g2 = Cast<to = 7>(g1) gn = ReduceMax<keepdims = 0>(g2) h0 = NonZero(p) h1 = Reshape(h0, all) h2 = Pad(h1, ends, o) hn = ReduceMax<keepdims = 0>(h2) '
+         + ' '.join(f'y{c} = Range(o, {c}n, i)' for c in 'abcdefgh'),
+         lambda n, m: [floats(n, m), np.array([i * i % 5 - m for i in range(n)])], sizes=((3, 2), (1, 1), (8, 8), (5, 3), (1, 7))),
 ]

@@ -79,4 +79,11 @@ CASES = [
          'p = Constant<value_float = 40.25>() t = Constant<value_float = -3.0>() y = Range(h, k, o) z = Range(k, p, o) u = Range(p, k, t) '
          'q = Neg(p) v = Range(k, q, t)',
          lambda n, m: [floats(n, m)]),
+    # Pads of sizes as TensorFlow has them, a row a dim: a matrix that is joined of rows, or of columns, is known as a list is.
+    Case('pads as a matrix', 'float[n,m] x', 'float[a,m] y, float[a,b] z',
+         'i = Constant<value_ints = [0]>() o = Constant<value_ints = [1]>() k = Constant<value_ints = [9]>() all = Constant<value_ints = [-1]>() zz = Constant<value_ints = [0, 0]>() '
+         's = Shape(x) r = Slice(s, i, o) c = Slice(s, o, k) d = Sub(k, r) e = Sub(k, c) none = Unsqueeze(zz, i) f = Concat<axis = 0>(i, d) rows = Unsqueeze(f, i) '
+         'p0 = Concat<axis = 0>(rows, none) p1 = Transpose(p0) p = Reshape(p1, all) y = Pad(x, p) '
+         'g = Concat<axis = 0>(d, e) ends = Unsqueeze(g, o) begins = Unsqueeze(zz, o) q0 = Concat<axis = 1>(begins, ends) q1 = Transpose(q0) q = Reshape(q1, all) z = Pad(x, q)',
+         lambda n, m: [floats(n, m)]),
 ]

@@ -121,12 +121,38 @@ static void test_decided(void **state) {
   known_release(&k);
 }
 
+/* Joined along a dim, elements are where they are in memory. */
+static void test_joined(void **state) {
+  Known k;
+  known_init(&k);
+  SymInt row[] = {1, 2}, column[] = {2, 1};
+  ValueId x = build_view(&k.b, k.x, (SymInt[]){1}, 1), y = build_view(&k.b, k.y, (SymInt[]){1}, 1);
+  ValueId both = build(&k.b, OP_CAT, A_VALS(((ValueId[]){x, y}), 2), A_INT(0));
+  ValueId rows[] = {build_view(&k.b, both, row, 2), build_view(&k.b, both, row, 2)};
+  ValueId columns[] = {build_view(&k.b, both, column, 2), build_view(&k.b, both, column, 2)};
+  ValueId joined[] = {both, build(&k.b, OP_CAT, A_VALS(rows, 2), A_INT(0)),
+                      build(&k.b, OP_CAT, A_VALS(columns, 2), A_INT(-1))};
+  static const bool second[3][4] = {{0, 1}, {0, 1, 0, 1}, {0, 0, 1, 1}}; /* y, not x */
+  assert_int_equal(k.b.status, STATUS_OK);
+  for (uint32_t i = 0; i < COUNT_OF(joined); i++) {
+    uint32_t count;
+    const SymInt *known = fold_contents(&k.fold, k.s.g, joined[i], &k.fold.scratch, &count);
+    assert_non_null(known);
+    assert_int_equal(count, i ? 4 : 2);
+    for (uint32_t e = 0; e < count; e++) {
+      int64_t is;
+      assert_true(sym_eval(&k.s.g->syms, known[e], (int64_t[]){1, 5}, &is));
+      assert_int_equal(is, (second[i][e] ? 5 : 1) - OFFSET);
+    }
+  }
+  known_release(&k);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_two_numbers),
-      cmocka_unit_test(test_one_number),
-      cmocka_unit_test(test_choices),
-      cmocka_unit_test(test_decided),
+      cmocka_unit_test(test_two_numbers), cmocka_unit_test(test_one_number),
+      cmocka_unit_test(test_choices),     cmocka_unit_test(test_decided),
+      cmocka_unit_test(test_joined),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
