@@ -137,8 +137,8 @@ static bool only_sliced(const Raise *r, ValueId v, uint32_t d) {
   return ok;
 }
 
-/* Whether v is dequantized by the range of all rows. A backend that finds it when it computes the
- * product would find that of some. */
+/* Whether v is dequantized by the range of all its rows. A backend that computes the range together
+ * with the product would take that of the rows that are left. */
 static bool has_range_of_all(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
   while (n && (node_cget(g, n)->op == OP_VIEW_COPY || node_cget(g, n)->op == OP_PERMUTE_COPY))
