@@ -82,7 +82,7 @@ static Status widen(Builder *b, const Widening *w) {
   if (w->columns) {
     narrow = widen_parts(b, n, w->columns);
   } else {
-    ValueId wide = build_retyped(b, n, DTYPE_F32, as_f32, b);
+    ValueId wide = build_again(b, n, DTYPE_F32, as_f32, b);
     narrow = build_cast(b, wide, value_dtype(g, result));
   }
   TRY(b->status);

@@ -15,21 +15,15 @@ static ValueId fold_one(Builder *b, NodeId n) {
   return folded;
 }
 
-static Status fold_quantized(PassContext *p, Graph *g, uint64_t *count) {
-  Fold fold;
-  fold_init(&fold, UINT64_MAX);
-  fold.dequantizes = true;
-  Builder b = builder_make(g, 0, 0);
-  FoldChain chain = fold_chain_make(&b, p->scratch);
-  b.fold = fold_node;
-  b.fold_data = &fold;
-  ValueId codes;
-  for (NodeId n = g->first; n && b.status == STATUS_OK; n = node_cget(g, n)->next)
-    if (is_quantize(g, n) && (codes = fold_chain(&chain, n)))
-      graph_replace_results(g, n, codes);
-  fold_release(&fold);
-  *count = chain.folded;
-  return b.status;
+static Status fold_quantized(PassContext *p, Graph *g) {
+  FoldChain chain;
+  fold_chain_init(&chain, g, p->scratch);
+  for (NodeId n = g->first; n && chain.b.status == STATUS_OK; n = node_cget(g, n)->next)
+    if (is_quantize(g, n))
+      fold_chain(&chain, n);
+  fold_chain_release(&chain);
+  pass_count(p, "nodes folded", chain.folded);
+  return chain.b.status;
 }
 
 Status pass_fold_constants(PassContext *p, Graph *g) {
@@ -40,10 +34,5 @@ Status pass_fold_constants(PassContext *p, Graph *g) {
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .fold_data = &fold};
   Status status = pass_rewriter(p, g, &r);
   fold_release(&fold);
-  if (status != STATUS_OK || p->options->fold_limit)
-    return status;
-  uint64_t count;
-  TRY(fold_quantized(p, g, &count));
-  pass_count(p, "nodes folded", count);
-  return STATUS_OK;
+  return status != STATUS_OK || p->options->fold_limit ? status : fold_quantized(p, g);
 }

@@ -111,8 +111,8 @@ static Status convert_before(Graph *g, NodeId n, NodeId move) {
   Builder b = builder_make(g, n, node_cget(g, move)->loc);
   Move m = {&b, value_dtype(g, node_result(g, n, 0))};
   bool constants = moves_constants(g, move);
-  ValueId first = constants ? build_retyped(&b, move, DTYPE_I16, shifted, &m)
-                            : build_retyped(&b, move, m.to, converted, &m);
+  ValueId first = constants ? build_again(&b, move, DTYPE_I16, shifted, &m)
+                            : build_again(&b, move, m.to, converted, &m);
   if (b.status != STATUS_OK)
     return b.status;
   ValueId y = node_result(g, value_def(g, first), result_index(g, node_value(g, n, 0)));

@@ -140,10 +140,8 @@ static bool only_sliced(const Raise *r, ValueId v, uint32_t d) {
 /* Whether v is dequantized by the range of all its rows. A backend that computes the range together
  * with the product would take that of the rows that are left. */
 static bool has_range_of_all(const Graph *g, ValueId v) {
-  NodeId n = value_def(g, v);
-  while (n && (node_cget(g, n)->op == OP_VIEW_COPY || node_cget(g, n)->op == OP_PERMUTE_COPY))
-    n = value_def(g, node_value(g, n, 0));
-  if (!is_dequantize(g, n))
+  NodeId n = moved_dequantize(g, v);
+  if (!n)
     return false;
   Quantization q = quantization_of(g, n);
   return q.dynamic && !q.rows;

@@ -102,7 +102,7 @@ static void replace_result(Widener *w, ValueId result, ValueId wide, bool from_c
 
 static Status widen(Widener *w, NodeId n, bool from_codes) {
   Graph *g = w->b.g;
-  ValueId wide = build_retyped(&w->b, n, DTYPE_F32, widened, w);
+  ValueId wide = build_again(&w->b, n, DTYPE_F32, widened, w);
   TRY(w->b.status);
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     replace_result(w, node_result(g, n, i), wide + i, from_codes);

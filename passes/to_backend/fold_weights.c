@@ -9,39 +9,24 @@
 
 enum { WEIGHT = 1, BIAS = 2 };
 
-/* Whether v is a dequantized constant, moved perhaps: backends take its codes. */
-static bool is_of_codes(const Graph *g, ValueId v) {
-  NodeId n = value_def(g, v);
-  while (n &&
-         (op_has_trait(node_cget(g, n)->op, OP_VIEW) || node_cget(g, n)->op == OP_PERMUTE_COPY))
-    n = value_def(g, node_value(g, n, 0));
-  return is_dequantize(g, n);
-}
-
+/* Codes that are only dequantized, and moved perhaps, stay: backends take them. */
 static void fold_weight(FoldChain *c, ValueId v) {
-  Graph *g = c->b->g;
-  NodeId n = v && !value_is_const(g, v) && !is_of_codes(g, v) ? value_def(g, v) : 0;
-  ValueId made = n ? fold_chain(c, n) : 0;
-  if (made)
-    graph_replace_results(g, n, made);
+  const Graph *g = c->b.g;
+  if (v && !value_is_const(g, v) && value_def(g, v) && !moved_dequantize(g, v))
+    fold_chain(c, value_def(g, v));
 }
 
 Status pass_fold_weights(PassContext *p, Graph *g) {
   if (p->options->fold_limit)
     return STATUS_OK;
-  Fold fold;
-  fold_init(&fold, UINT64_MAX);
-  fold.dequantizes = true;
-  Builder b = builder_make(g, 0, 0);
-  b.fold = fold_node;
-  b.fold_data = &fold;
-  FoldChain chain = fold_chain_make(&b, p->scratch);
-  for (NodeId n = g->first; n && b.status == STATUS_OK; n = node_cget(g, n)->next)
+  FoldChain chain;
+  fold_chain_init(&chain, g, p->scratch);
+  for (NodeId n = g->first; n && chain.b.status == STATUS_OK; n = node_cget(g, n)->next)
     if (node_cget(g, n)->op == OP_CONVOLUTION) {
       fold_weight(&chain, node_value(g, n, WEIGHT));
       fold_weight(&chain, node_value(g, n, BIAS));
     }
-  fold_release(&fold);
+  fold_chain_release(&chain);
   pass_count(p, "nodes folded", chain.folded);
-  return b.status;
+  return chain.b.status;
 }

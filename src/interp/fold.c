@@ -208,21 +208,24 @@ ValueId fold_node(Builder *b, NodeId n) {
 enum { UNKNOWN, CONSTANT, VARYING };
 enum { CHAIN_MAX = 64 }; /* steps back */
 
-FoldChain fold_chain_make(Builder *b, Arena *arena) {
-  size_t count = (size_t)b->g->value_count + 1;
-  return (FoldChain){.b = b,
-                     .known = ARENA_ARRAY(arena, uint8_t, count),
-                     .made = ARENA_ARRAY(arena, ValueId, count)};
+void fold_chain_init(FoldChain *c, Graph *g, Arena *arena) {
+  *c = (FoldChain){.b = builder_make(g, 0, 0), .arena = arena};
+  fold_init(&c->fold, UINT64_MAX);
+  c->fold.dequantizes = true;
+  c->b.fold = fold_node;
+  c->b.fold_data = &c->fold;
 }
 
+void fold_chain_release(FoldChain *c) { fold_release(&c->fold); }
+
 static bool from_constants(FoldChain *c, ValueId v, uint32_t steps) {
-  const Graph *g = c->b->g;
+  const Graph *g = c->b.g;
   if (value_is_const(g, v))
     return true;
   if (c->known[v])
     return c->known[v] == CONSTANT;
   NodeId n = value_def(g, v);
-  bool constant = n && steps && fold_allowed(c->b->fold_data, node_cget(g, n)->op);
+  bool constant = n && steps && fold_allowed(&c->fold, node_cget(g, n)->op);
   FOR_OPERANDS(g, n, w, { constant = constant && (!w || from_constants(c, w, steps - 1)); })
   c->known[v] = constant ? CONSTANT : VARYING;
   return constant;
@@ -231,26 +234,31 @@ static bool from_constants(FoldChain *c, ValueId v, uint32_t steps) {
 /* v, computed by nodes of its own, which the builder folds. */
 static ValueId computed(void *user, ValueId v) {
   FoldChain *c = user;
-  const Graph *g = c->b->g;
+  const Graph *g = c->b.g;
   if (!v || value_is_const(g, v))
     return v;
   NodeId n = value_def(g, v);
   if (c->made[v])
     return c->made[v];
-  ValueId first = build_again(c->b, n, computed, c);
+  ValueId first = build_again(&c->b, n, DTYPE_NONE, computed, c);
   for (uint32_t i = 0; first && i < node_cget(g, n)->result_count; i++)
     c->made[node_result(g, n, i)] = first + i;
   c->folded++;
   return c->made[v];
 }
 
-ValueId fold_chain(FoldChain *c, NodeId n) {
-  Graph *g = c->b->g;
+void fold_chain(FoldChain *c, NodeId n) {
+  Graph *g = c->b.g;
   ValueId v = node_result(g, n, 0);
+  if (!c->known) {
+    c->known = ARENA_ARRAY(c->arena, uint8_t, (size_t)g->value_count + 1);
+    c->made = ARENA_ARRAY(c->arena, ValueId, (size_t)g->value_count + 1);
+  }
   if (!from_constants(c, v, CHAIN_MAX))
-    return 0;
-  c->b->before = n;
-  c->b->loc = node_cget(g, n)->loc;
+    return;
+  c->b.before = n;
+  c->b.loc = node_cget(g, n)->loc;
   ValueId made = computed(c, v);
-  return made && value_is_const(g, made) ? made : 0;
+  if (made && value_is_const(g, made))
+    graph_replace_results(g, n, made);
 }

@@ -21,7 +21,7 @@ typedef struct Fold {
                            matrix as it lies */
   bool keep_widenings;  /* leave the first step from large quantized weights to wider numbers alone:
                            the pass factor_scales looks for it */
-  bool dequantizes;     /* constants, too: for numbers that are quantized again */
+  bool dequantizes;     /* fold dequantizations, too, which takes more bytes */
 } Fold;
 
 #define FOLD_LIMIT_DEFAULT ((uint64_t)1 << 20)
@@ -41,17 +41,21 @@ void fold_release(Fold *f);
 /* The hook: b->fold = fold_node, b->fold_data = Fold. Returns a constant (or an equal known value)
  * or 0. */
 ValueId fold_node(Builder *b, NodeId n);
-/* Folds values together with what they are computed of, where that is constants alone. Nodes on the
- * way stay as they are for others that use their results. */
+/* Folds nodes together with what they are computed of, where that is constants alone, dequantized
+ * ones too, without limits of size. Nodes on the way stay as they are for others that use them. */
 typedef struct FoldChain {
-  Builder *b;      /* with a Fold */
+  Builder b;
+  Fold fold;
+  Arena *arena;
   uint8_t *known;  /* by ValueId, of those that the graph had: whether it is such a one */
   ValueId *made;   /* likewise: the constant */
   uint64_t folded; /* nodes */
 } FoldChain;
-FoldChain fold_chain_make(Builder *b, Arena *arena);
-/* The first result of n, and so all, as constants; 0 where that cannot be. */
-ValueId fold_chain(FoldChain *c, NodeId n);
+/* c stays where it is until fold_chain_release. */
+void fold_chain_init(FoldChain *c, Graph *g, Arena *arena);
+void fold_chain_release(FoldChain *c);
+/* Puts constants in the place of the results of n, if it is such a node. */
+void fold_chain(FoldChain *c, NodeId n);
 /* Declares the elements of v (an integer tensor of count elements); copied. */
 void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count);
 /* The elements of an integer or bool tensor: of a constant, or known. NULL when not known or too

@@ -157,9 +157,8 @@ ValueId build_on(Builder *b, NodeId n, const ArgIn *first, uint32_t count) {
   return build_args(b, node_cget(b->g, n)->op, args, all);
 }
 
-/* retyped: element types among the arguments are `dtype`. */
-static ValueId again(Builder *b, NodeId n, bool retyped, DType dtype,
-                     ValueId operand(void *user, ValueId v), void *user) {
+ValueId build_again(Builder *b, NodeId n, DType dtype, ValueId operand(void *user, ValueId v),
+                    void *user) {
   ArgIn args[SCHEMA_MAX_ARGS];
   Arena lists = {0};
   uint32_t count = node_cget(b->g, n)->arg_count;
@@ -167,7 +166,7 @@ static ValueId again(Builder *b, NodeId n, bool retyped, DType dtype,
     args[i] = node_arg_in(b->g, n, i, &lists);
     if (args[i].kind == ARG_VALUE)
       args[i].i = operand(user, (ValueId)args[i].i);
-    if (args[i].kind == ARG_DTYPE && retyped)
+    if (args[i].kind == ARG_DTYPE && dtype != DTYPE_NONE)
       args[i].i = dtype;
     if (args[i].kind != ARG_VALUES)
       continue;
@@ -179,15 +178,6 @@ static ValueId again(Builder *b, NodeId n, bool retyped, DType dtype,
   ValueId first = build_args(b, node_cget(b->g, n)->op, args, count);
   arena_release(&lists);
   return first;
-}
-
-ValueId build_again(Builder *b, NodeId n, ValueId operand(void *user, ValueId v), void *user) {
-  return again(b, n, false, 0, operand, user);
-}
-
-ValueId build_retyped(Builder *b, NodeId n, DType dtype, ValueId operand(void *user, ValueId v),
-                      void *user) {
-  return again(b, n, true, dtype, operand, user);
 }
 
 ValueId build_cast(Builder *b, ValueId x, DType to) {

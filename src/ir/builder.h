@@ -48,13 +48,10 @@ ValueId build_unary(Builder *b, OpId op, ValueId x);
 ValueId build_binary(Builder *b, OpId op, ValueId x, ValueId y);
 /* The op of node n with other first arguments, everything else as it is there. */
 ValueId build_on(Builder *b, NodeId n, const ArgIn *first, uint32_t count);
-/* Node n again before b->before, each operand v as operand(user, v) gives it. The first of the
- * results. */
-ValueId build_again(Builder *b, NodeId n, ValueId operand(void *user, ValueId v), void *user);
-/* Node n again before b->before, of other element types: each operand v as operand(user, v) gives
- * it, and element types among the arguments as dtype. The first of the results. */
-ValueId build_retyped(Builder *b, NodeId n, DType dtype, ValueId operand(void *user, ValueId v),
-                      void *user);
+/* Node n again before b->before: each operand v as operand(user, v) gives it, and element types
+ * among the arguments as dtype, or as they are (DTYPE_NONE). The first of the results. */
+ValueId build_again(Builder *b, NodeId n, DType dtype, ValueId operand(void *user, ValueId v),
+                    void *user);
 /* Short forms that many callers need. Each returns x itself when nothing is to be done. */
 ValueId build_cast(Builder *b, ValueId x, DType to);                          /* aten::_to_copy */
 ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank); /* aten::view_copy */

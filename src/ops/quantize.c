@@ -410,6 +410,14 @@ bool quantization_equal(const Graph *g, const Quantization *a, const Quantizatio
          equal_values(g, a->scales, b->scales) && equal_values(g, a->zeros, b->zeros);
 }
 
+NodeId moved_dequantize(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  while (n &&
+         (op_has_trait(node_cget(g, n)->op, OP_VIEW) || node_cget(g, n)->op == OP_PERMUTE_COPY))
+    n = value_def(g, node_value(g, n, 0));
+  return is_dequantize(g, n) ? n : 0;
+}
+
 NodeId dequantized_constant(const Graph *g, ValueId v) {
   NodeId n = v ? value_def(g, v) : 0;
   if (!is_dequantize(g, n) || !value_is_const(g, node_value(g, n, 0)))

@@ -56,6 +56,9 @@ NodeId dequantized_constant(const Graph *g, ValueId v);
 Quantization build_dynamic(Builder *b, ValueId x, DType dtype);
 /* The quantization of x (f32) to I8 by the range that each row of its last dim has at run time. */
 Quantization build_rows(Builder *b, ValueId x);
+/* The node that dequantizes what v is, or is a view or a permutation of; 0: there is no such one.
+ */
+NodeId moved_dequantize(const Graph *g, ValueId v);
 /* A constant of the graph, or codes of one that are dequantized; false for 0. */
 static inline bool is_constant_or_codes(const Graph *g, ValueId v) {
   return v && (value_is_const(g, v) || dequantized_constant(g, v));

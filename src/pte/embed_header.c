@@ -108,7 +108,7 @@ static void write_arena(HeaderWriter *w, const char *method, uint32_t arena, uin
   write_pieces(w, PIECE);
 }
 
-/* The arena of the states; 0: there are none. */
+/* The arena that the states are in; 0: the program has no states. */
 static uint32_t state_arena(const PteProgram *p) {
   for (uint32_t i = 0; i < p->method_count; i++)
     for (uint32_t k = 0; k < p->methods[i].value_count; k++) {
