@@ -43,7 +43,7 @@ static bool term_selects(StrView term, const Graph *g, NodeId n) {
 }
 
 bool selection_term_known(const Backend *backend, StrView term) {
-  for (unsigned op = 1; op < OP_COUNT; op++)
+  for (unsigned op = 1; op < op_count(); op++)
     if (backend->knows((OpId)op) && selection_names_op(term, (OpId)op))
       return true;
   return names_node(term);
@@ -54,7 +54,7 @@ const char *selection_nearest(const Backend *backend, StrView term, Arena *arena
   size_t count = 0;
   bool global = selection_local_name(term).size != term.size,
        overload = term.size && memchr(term.data, '.', term.size);
-  for (unsigned op = 1; op < OP_COUNT; op++) {
+  for (unsigned op = 1; op < op_count(); op++) {
     if (selection_names_op(term, (OpId)op))
       return NULL;
     if (!backend->knows((OpId)op))

@@ -38,6 +38,9 @@ install(FILES ${PROJECT_SOURCE_DIR}/src/pipeline/plugin.h ${PROJECT_BINARY_DIR}/
 foreach(layer support ir ops quant)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${layer} DESTINATION ${internal_folder} FILES_MATCHING PATTERN "*.h")
 endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/src/onnx/express.h ${PROJECT_SOURCE_DIR}/src/onnx/translate.h ${PROJECT_SOURCE_DIR}/src/onnx/import.h
+              ${PROJECT_SOURCE_DIR}/src/onnx/translators.def
+        DESTINATION ${internal_folder}/onnx)
 install(FILES ${PROJECT_SOURCE_DIR}/passes/pass.h ${PROJECT_SOURCE_DIR}/passes/passes.def DESTINATION ${internal_folder}/passes)
 install(FILES ${PROJECT_SOURCE_DIR}/passes/executorch/planner.h ${PROJECT_SOURCE_DIR}/passes/executorch/liveness.h
         DESTINATION ${internal_folder}/passes/executorch)

@@ -43,6 +43,20 @@ static const char *tensors_wrong(const Graph *g, const Arg *arg, const SchemaArg
   return NULL;
 }
 
+/* What a rule of a plug-in leaves out is its fault: a message, the type of a result. */
+static Status infer_of_plugin(Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  StrView name = op_schema(op)->full;
+  (void)shape_error(g, n, DIAG_PLUGIN_FAULT,
+                    "the shape rule of '" SV_FMT "' failed without a message", SV_ARG(name));
+  TRY(op_row(op)->shape(g, n));
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+    if (value_type(g, node_result(g, n, i))->kind != TYPE_TENSOR)
+      return shape_error(g, n, DIAG_PLUGIN_FAULT,
+                         "the shape rule of '" SV_FMT "' gives result %u no type", SV_ARG(name), i);
+  return STATUS_OK;
+}
+
 Status shape_infer(Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
   const OpSchema *schema = op_schema(op);
@@ -53,15 +67,17 @@ Status shape_infer(Graph *g, NodeId n) {
       return shape_error(g, n, DIAG_ARG_RANGE, "argument '" SV_FMT "' must be %s", SV_ARG(s->name),
                          wanted);
   }
-  return op_row(op)->shape(g, n);
+  return op < OP_PLUGIN ? op_row(op)->shape(g, n) : infer_of_plugin(g, n);
 }
 
 ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
   if (b->status != STATUS_OK)
     return 0;
+  if (op <= OP_OUTPUT || op >= op_count())
+    BUG("a node is built of an op that is in no table (%u)", op);
   const OpSchema *schema = op_schema(op);
   if (!operands_present(schema, args, count))
-    BUG("%s built with an absent operand", op_row(op)->id);
+    BUG(SV_FMT " built with an absent operand", SV_ARG(schema->full));
   Graph *g = b->g;
   NodeId n = graph_add_node(g, b->before, op, args, count,
                             schema->result_list ? 0 : schema->result_count, b->loc);

@@ -1,20 +1,40 @@
-/* Parsing of the ATen schema strings of the op table, once, and look-up by name. */
+/* Parsing of the ATen schema strings of the op table, once, look-up by name, and the ops that
+ * plug-ins add. */
 #include "ir/op.h"
 #include "support/text.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define NAME_SLOTS 2048 /* a power of two, several times OP_COUNT */
 
+/* A slot is written after all that it leads to, so that threads which find it can read that. */
+typedef _Atomic OpId Slot;
+
+OpRow op_added[OP_PLUGIN_MAX];
+static const OpRow *rows_added[OP_PLUGIN_MAX]; /* as plug-ins have them */
+static char ids_added[OP_PLUGIN_MAX][64];
 static OpSchema schemas[OP_COUNT];
-static OpId by_name[NAME_SLOTS], by_out[NAME_SLOTS];
+static Slot by_name[NAME_SLOTS], by_out[NAME_SLOTS];
+static _Atomic uint32_t added_count;
 static pthread_once_t parsed = PTHREAD_ONCE_INIT;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct Cursor {
   const char *at;
-  const char *schema; /* whole, for messages */
+  const char *expected, *fault; /* what was not there first, and where; NULL: all is well */
 } Cursor;
+
+/* Keeps the first fault, and goes on at the end of the text, where nothing more is found. */
+static void expected(Cursor *c, const char *what) {
+  if (!c->expected) {
+    c->expected = what;
+    c->fault = c->at;
+  }
+  c->at += strlen(c->at);
+}
 
 static void skip_spaces(Cursor *c) {
   while (*c->at == ' ')
@@ -32,7 +52,7 @@ static bool accept(Cursor *c, const char *token) {
 
 static void expect(Cursor *c, const char *token) {
   if (!accept(c, token))
-    BUG("schema '%s': expected '%s' at '%s'", c->schema, token, c->at);
+    expected(c, token);
 }
 
 static StrView word(Cursor *c) {
@@ -55,7 +75,9 @@ static SchemaType parse_base_type(Cursor *c) {
   for (size_t i = 0; i < COUNT_OF(types); i++)
     if (sv_eq_str(name, types[i].name))
       return types[i].type;
-  BUG("schema '%s': unknown type '" SV_FMT "'", c->schema, SV_ARG(name));
+  c->at = name.data;
+  expected(c, "a type");
+  return ST_TENSOR;
 }
 
 /* Base type, then any of (a!), ?, [n]. */
@@ -83,8 +105,10 @@ static void parse_type(Cursor *c, SchemaArg *arg) {
 static ArgIn parse_number(Cursor *c, const SchemaArg *arg) {
   const char *end = c->at + strcspn(c->at, ",)]");
   double value;
-  if (!text_parse_double((StrView){c->at, (size_t)(end - c->at)}, &value))
-    BUG("schema '%s': bad default at '%s'", c->schema, c->at);
+  if (!text_parse_double((StrView){c->at, (size_t)(end - c->at)}, &value)) {
+    expected(c, "a number");
+    return A_INT(0);
+  }
   bool fraction = false;
   for (const char *p = c->at; p < end; p++)
     fraction |= *p == '.' || *p == 'e';
@@ -93,7 +117,7 @@ static ArgIn parse_number(Cursor *c, const SchemaArg *arg) {
     return A_FLOAT(value);
   ArgIn whole = A_INT(0);
   if (!sym_from_float(value, &whole.i))
-    BUG("schema '%s': bad default %g", c->schema, value);
+    expected(c, "a number that a size can be");
   return whole;
 }
 
@@ -138,8 +162,10 @@ static void parse_args(Cursor *c, OpSchema *s) {
   do {
     if (accept(c, "*"))
       continue;
-    if (s->arg_count == SCHEMA_MAX_ARGS)
-      BUG("schema '%s': more than %d arguments", c->schema, SCHEMA_MAX_ARGS);
+    if (s->arg_count == SCHEMA_MAX_ARGS) {
+      expected(c, "no more arguments");
+      return;
+    }
     SchemaArg *arg = &s->args[s->arg_count++];
     parse_type(c, arg);
     arg->name = word(c);
@@ -155,22 +181,23 @@ static void parse_result(Cursor *c, OpSchema *s) {
   SchemaArg type = {0};
   parse_type(c, &type);
   word(c); /* an optional name */
-  if (s->result_count == SCHEMA_MAX_RESULTS)
-    BUG("schema '%s': more than %d results", c->schema, SCHEMA_MAX_RESULTS);
+  if (s->result_count == SCHEMA_MAX_RESULTS) {
+    expected(c, "no more results");
+    return;
+  }
   s->result_list = type.list;
   s->results[s->result_count++] = type.type;
 }
 
-static void parse_schema(const char *text, OpSchema *s) {
-  Cursor c = {text, text};
-  const char *paren = strchr(text, '(');
-  if (!paren)
-    BUG("schema '%s' has no arguments", text);
-  s->full = (StrView){text, (size_t)(paren - text)};
-  const char *dot = memchr(text, '.', s->full.size);
-  s->name = (StrView){text, dot ? (size_t)(dot - text) : s->full.size};
-  s->overload = dot ? (StrView){dot + 1, (size_t)(paren - dot - 1)} : SV("");
-  c.at = paren;
+/* Where the schema is wrong, the cursor says so. */
+static Cursor parse_schema(const char *text, OpSchema *s) {
+  Cursor c = {.at = text};
+  size_t name = strcspn(text, "(");
+  s->full = (StrView){text, name};
+  const char *dot = memchr(text, '.', name);
+  s->name = (StrView){text, dot ? (size_t)(dot - text) : name};
+  s->overload = dot ? (StrView){dot + 1, (size_t)(text + name - dot - 1)} : SV("");
+  c.at = text + name;
   parse_args(&c, s);
   expect(&c, "->");
   if (!accept(&c, "(")) {
@@ -182,7 +209,8 @@ static void parse_schema(const char *text, OpSchema *s) {
     expect(&c, ")");
   }
   if (*c.at)
-    BUG("schema '%s': text after the results: '%s'", text, c.at);
+    expected(&c, "the end");
+  return c;
 }
 
 static uint32_t name_hash(StrView name) {
@@ -192,16 +220,18 @@ static uint32_t name_hash(StrView name) {
   return h & (NAME_SLOTS - 1);
 }
 
-static void slots_add(OpId *slots, StrView name, OpId op) {
+static void slots_add(Slot *slots, StrView name, OpId op) {
   uint32_t slot = name_hash(name);
-  while (slots[slot])
+  while (atomic_load_explicit(&slots[slot], memory_order_relaxed))
     slot = (slot + 1) & (NAME_SLOTS - 1);
-  slots[slot] = op;
+  atomic_store_explicit(&slots[slot], op, memory_order_release);
 }
 
 static void parse_all(void) {
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
-    parse_schema(op_table[op].schema, &schemas[op]);
+  for (OpId op = OP_OUTPUT + 1; op < OP_PLUGIN; op++) {
+    Cursor c = parse_schema(op_table[op].schema, &schemas[op]);
+    if (c.expected)
+      BUG("schema '%s': expected '%s' at '%s'", op_table[op].schema, c.expected, c.fault);
     slots_add(by_name, schemas[op].full, op);
     if (op_table[op].out)
       slots_add(by_out, sv_from(op_table[op].out), op);
@@ -213,28 +243,131 @@ const OpSchema *op_schema(OpId op) {
   return &schemas[op];
 }
 
+uint32_t op_count(void) { return OP_PLUGIN + atomic_load(&added_count); }
+
 OpId op_find(StrView full_name) {
   pthread_once(&parsed, parse_all);
-  uint32_t slot = name_hash(full_name);
-  for (; by_name[slot]; slot = (slot + 1) & (NAME_SLOTS - 1))
-    if (sv_eq(schemas[by_name[slot]].full, full_name))
-      return by_name[slot];
+  OpId op;
+  for (uint32_t slot = name_hash(full_name);
+       (op = atomic_load_explicit(&by_name[slot], memory_order_acquire)) != OP_NONE;
+       slot = (slot + 1) & (NAME_SLOTS - 1))
+    if (sv_eq(schemas[op].full, full_name))
+      return op;
   return OP_NONE;
 }
 
 OpId op_find_out(StrView kernel_name) {
   pthread_once(&parsed, parse_all);
-  uint32_t slot = name_hash(kernel_name);
-  for (; by_out[slot]; slot = (slot + 1) & (NAME_SLOTS - 1))
-    if (sv_eq_str(kernel_name, op_table[by_out[slot]].out))
-      return by_out[slot];
+  OpId op;
+  for (uint32_t slot = name_hash(kernel_name);
+       (op = atomic_load_explicit(&by_out[slot], memory_order_acquire)) != OP_NONE;
+       slot = (slot + 1) & (NAME_SLOTS - 1))
+    if (sv_eq_str(kernel_name, op_row(op)->out))
+      return op;
   return OP_NONE;
 }
 
+/* --- ops of plug-ins --- */
+
+static size_t word_end(StrView text, size_t at) {
+  while (at < text.size && is_word(text.data[at]))
+    at++;
+  return at;
+}
+
+/* "namespace::name" or "namespace::name.overload". */
+static bool is_full_name(StrView name) {
+  size_t space = word_end(name, 0), local = space + 2;
+  if (!space || name.size <= local || memcmp(name.data + space, "::", 2) != 0)
+    return false;
+  size_t end = word_end(name, local);
+  if (end == local || end == name.size)
+    return end != local;
+  return name.data[end] == '.' && end + 1 < name.size && word_end(name, end + 1) == name.size;
+}
+
+/* What a schema of a plug-in may not have; NULL: it is right. */
+static const char *schema_fault(const OpRow *row, OpSchema *s, Arena *arena) {
+  Cursor c = parse_schema(row->schema, s);
+  if (c.expected) {
+    const char *quote = is_letter(c.expected[0]) ? "" : "'";
+    return arena_printf(arena, "schema '%s': expected %s%s%s%s%s'", row->schema, quote, c.expected,
+                        quote, c.fault[0] ? " at '" : " at the end of '",
+                        c.fault[0] ? c.fault : row->schema);
+  }
+  if (!is_full_name(s->full))
+    return arena_printf(arena, "schema '%s' does not begin with NAMESPACE::NAME", row->schema);
+  for (uint32_t i = 0; i < s->arg_count; i++)
+    if (s->args[i].mutated)
+      return arena_printf(arena,
+                          "schema '%s': argument '" SV_FMT "' is written, which only ops "
+                          "of etc may do",
+                          row->schema, SV_ARG(s->args[i].name));
+  for (uint32_t i = 0; i < s->result_count; i++)
+    if (s->results[i] != ST_TENSOR || s->result_list)
+      return arena_printf(arena, "schema '%s': a result is not one tensor", row->schema);
+  return s->result_count ? NULL : arena_printf(arena, "schema '%s' has no result", row->schema);
+}
+
+static const char *row_fault(const OpRow *row, OpSchema *s, Arena *arena) {
+  if (!row->schema)
+    return "an op has no schema";
+  const char *fault = schema_fault(row, s, arena);
+  if (fault)
+    return fault;
+  if (!row->shape || !row->doc)
+    return arena_printf(arena, "op '" SV_FMT "' lacks its %s", SV_ARG(s->full),
+                        row->shape ? "line of prose (doc)" : "function shape");
+  if (!row->out || !is_full_name(sv_from(row->out)))
+    return arena_printf(arena, "op '" SV_FMT "' does not name the kernel of the runtime (out)",
+                        SV_ARG(s->full));
+  if (row->traits & ~(uint32_t)OP_PLUGIN_TRAITS)
+    return arena_printf(arena, "op '" SV_FMT "' has a trait that only ops of etc may have",
+                        SV_ARG(s->full));
+  if (op_find(s->full))
+    return arena_printf(arena, "there is an op '" SV_FMT "' already", SV_ARG(s->full));
+  if (op_find_out(sv_from(row->out)))
+    return arena_printf(arena, "there is an op with the kernel '%s' already", row->out);
+  return NULL;
+}
+
+static bool is_added(const OpRow *row, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (rows_added[i] == row)
+      return true;
+  return false;
+}
+
+const char *op_add(const OpRow *row, Arena *arena) {
+  pthread_once(&parsed, parse_all);
+  pthread_mutex_lock(&adding);
+  uint32_t count = added_count;
+  OpSchema schema = {0};
+  const char *fault = NULL;
+  if (!is_added(row, count)) {
+    fault = row_fault(row, &schema, arena);
+    if (!fault && count == OP_PLUGIN_MAX)
+      fault = arena_printf(arena, "plug-ins have more than %d ops", OP_PLUGIN_MAX);
+    if (!fault) {
+      OpId op = (OpId)(OP_PLUGIN + count);
+      rows_added[count] = row;
+      op_added[count] = *row;
+      op_added[count].id = ids_added[count];
+      snprintf(ids_added[count], sizeof *ids_added, SV_FMT, SV_ARG(schema.full));
+      schemas[op] = schema;
+      slots_add(by_name, schema.full, op);
+      slots_add(by_out, sv_from(row->out), op);
+      added_count = count + 1;
+    }
+  }
+  pthread_mutex_unlock(&adding);
+  return fault;
+}
+
 bool op_allowed_at(OpId op, Level level) {
-  uint32_t levels = op_table[op].levels;
+  uint32_t levels = op_row(op)->levels;
   if (!levels)
-    levels = op_table[op].out ? (1u << LEVEL_COUNT) - 1 : 1u << LEVEL_ATEN;
+    levels = op_row(op)->out ? (1u << LEVEL_COUNT) - 1 : 1u << LEVEL_ATEN;
   return op == OP_OUTPUT || (levels >> level & 1) != 0;
 }
 
@@ -243,7 +376,7 @@ uint32_t op_arg_index(OpId op, const char *name) {
   for (uint32_t i = 0; i < s->arg_count; i++)
     if (sv_eq_str(s->args[i].name, name))
       return i;
-  BUG("%s has no argument '%s'", op_table[op].schema, name);
+  BUG("%s has no argument '%s'", op_row(op)->schema, name);
 }
 
 const char *level_name(Level level) {

@@ -5,13 +5,16 @@
 
 #include "ir/graph.h"
 
+#define OP_PLUGIN_MAX 64
+
 typedef enum Op {
   OP_NONE,
   OP_OUTPUT, /* the pseudo node 1 */
 #define OP(id, ...) OP_##id,
 #include "ops.def"
 #undef OP
-  OP_COUNT
+  OP_PLUGIN, /* the first one that a plug-in added (op_add) */
+  OP_COUNT = OP_PLUGIN + OP_PLUGIN_MAX
 } Op;
 
 /* Traits. */
@@ -51,7 +54,7 @@ typedef bool OverwriteFn(const Graph *g, NodeId n, uint32_t result,
                          bool lies(void *user, ValueId v), void *user, Arena *arena);
 
 typedef struct OpRow {
-  const char *id;
+  const char *id; /* for messages of faults in etc; that of an added op is its name */
   const char *schema; /* functional ATen schema */
   const char *out;    /* the runtime's registered kernel, "aten::add.out"; NULL: must be gone before
                          LEVEL_EXECUTORCH */
@@ -67,7 +70,8 @@ typedef struct OpRow {
   OverwriteFn *overwrites; /* asked in place of alias; may be NULL */
   const char *doc;
 } OpRow;
-extern const OpRow op_table[OP_COUNT];
+extern const OpRow op_table[OP_PLUGIN];
+extern OpRow op_added[OP_PLUGIN_MAX]; /* by plug-ins, in the order in which they came */
 
 /* Types of schema arguments. */
 typedef enum SchemaType {
@@ -106,10 +110,20 @@ typedef struct OpSchema {
 
 /* Parsed once on first use (thread-safe); a schema that does not parse is a BUG. */
 const OpSchema *op_schema(OpId op);
-static inline const OpRow *op_row(OpId op) { return &op_table[op]; }
-static inline bool op_has_trait(OpId op, uint32_t trait) {
-  return (op_table[op].traits & trait) != 0;
+static inline const OpRow *op_row(OpId op) {
+  return op < OP_PLUGIN ? &op_table[op] : &op_added[op - OP_PLUGIN];
 }
+static inline bool op_has_trait(OpId op, uint32_t trait) {
+  return (op_row(op)->traits & trait) != 0;
+}
+/* The ops that there are now: those of the table and, behind them, those of plug-ins. */
+uint32_t op_count(void);
+/* Adds the op of a plug-in, for all sessions of the process; the row lives as long as that. NULL,
+ * also for a row that was added before; else what is wrong with it (static text, or from the
+ * arena). Thread-safe. */
+const char *op_add(const OpRow *row, Arena *arena);
+/* The traits that such an op may have. */
+#define OP_PLUGIN_TRAITS (OP_ELEMENTWISE | OP_RANDOM | OP_COMMUTATIVE | OP_COSTLY)
 /* Views that give the numbers of their operand, not others by its bits; false of OP_NONE. */
 static inline bool op_keeps_numbers(OpId op) {
   return op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE;

@@ -203,7 +203,7 @@ static Status parse_arenas(Parser *p) {
 static Status unknown_op(Parser *p, StrView name) {
   const char *names[OP_COUNT];
   uint32_t count = 0;
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++)
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++)
     names[count++] = arena_strdup(&p->scratch, op_schema(op)->full);
   const char *nearest = text_nearest(name, names, count);
   return lexer_error(&p->lex, name.data, "no op is called '" SV_FMT "'%s%s%s", SV_ARG(name),

@@ -357,7 +357,7 @@ static void put_node(Printer *p, NodeId n) {
     put_definition(p, node->first_result + i);
   }
   put(p, node->result_count ? " = " : "");
-  if (node->op <= OP_OUTPUT || node->op >= OP_COUNT) {
+  if (node->op <= OP_OUTPUT || node->op >= op_count()) {
     put(p, "?");
     return;
   }

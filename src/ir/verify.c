@@ -75,7 +75,7 @@ static bool check_order(Verifier *v) {
     }
     v->position[n] = ++count;
     const Node *node = &g->nodes[n];
-    if (node->op <= OP_OUTPUT || node->op >= OP_COUNT) {
+    if (node->op <= OP_OUTPUT || node->op >= op_count()) {
       fault(v, 0, "node %u has no op of the table", n);
       return false;
     }

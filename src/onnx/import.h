@@ -3,7 +3,9 @@
 #define ETC_ONNX_IMPORT_H
 
 #include "ir/graph.h"
-#include "onnx/file/model.h"
+
+typedef struct OnnxModel OnnxModel;           /* file/model.h */
+typedef struct OnnxTranslator OnnxTranslator; /* translate.h */
 
 /* --dim NAME=N (lo == hi) or NAME=LO..HI. NAME is an ONNX dim_param, or INPUT:AXIS for a dimension
  * without a name, or for one that has a name and shall have a size of its own. */
@@ -45,6 +47,9 @@ typedef struct ImportOptions {
   uint32_t value_count;
   const LoweredOp *lowered;
   uint32_t lowered_count;
+  const OnnxTranslator *const *translators; /* of plug-ins */
+  uint32_t translator_count;
+  const char *volatile *running;               /* while one of them runs: its plug-in; or NULL */
   bool (*is_state)(void *user, StrView input); /* NULL: none. An input that is one stays an input
                                                   even when it has an initializer */
   void *is_state_user;
@@ -87,6 +92,7 @@ typedef struct OnnxOpRow {
   int min_inputs, max_inputs; /* max -1: any number */
   const char *lowering;       /* what it becomes, for the documentation */
 } OnnxOpRow;
+uint32_t onnx_op_count(void);
 const OnnxOpRow *onnx_op_row(uint32_t i); /* NULL past the end; in the order of translators.def */
 
 /* What is refused of an operator, and the diagnostic that says so; NULL: nothing in particular. */

@@ -3,6 +3,7 @@
 #define ETC_ONNX_IMPORT_STATE_H
 
 #include "interp/fold.h"
+#include "onnx/file/tensor.h"
 #include "onnx/sizes.h"
 #include "onnx/translate.h"
 #include "ops/kernel.h"
@@ -65,12 +66,12 @@ typedef struct NodeNames {
   uint32_t capacity;
 } NodeNames;
 
-/* What the last nodes of an op were translated by, see find_row() in import.c. */
+/* What the last nodes of an op were translated by, see operators_find(). */
 typedef struct KnownRow {
   StrView domain;
   NameId op;
   int64_t opset;
-  const struct TranslatorRow *row;
+  const OnnxTranslator *row;
 } KnownRow;
 enum { KNOWN_ROWS = 64 };
 
@@ -120,6 +121,15 @@ typedef struct ImportState {
   uint64_t dense_bytes; /* of sparse tensors, as they are made dense */
   bool failed;
 } ImportState;
+
+/* operators.c */
+/* The translator of the current node, which is of im->opset of that domain; NULL: there is none. Of
+ * etc itself, and of plug-ins. */
+const OnnxTranslator *operators_find(Import *im, StrView domain);
+const OnnxTranslator *operators_find_plugin(const Import *im, StrView domain);
+/* Unsupported operators are collected, and reported once each. */
+void operators_note_unsupported(Import *im, StrView domain, StrView op);
+void operators_report_unsupported(Import *im);
 
 /* scope.c */
 BindingSlot *scope_slot(Import *im, Frame *frame,

@@ -8,6 +8,7 @@
 #ifndef ETC_ONNX_PACKED_H
 #define ETC_ONNX_PACKED_H
 
+#include "onnx/file/tensor.h"
 #include "onnx/translate.h"
 
 /* I8 or U8 for such a type, DTYPE_NONE for all others. */

@@ -6,6 +6,7 @@
 #ifndef ETC_ONNX_SUGGEST_H
 #define ETC_ONNX_SUGGEST_H
 
+#include "onnx/file/model.h"
 #include "onnx/import.h"
 
 typedef struct DimSuggestion {

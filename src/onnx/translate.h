@@ -18,7 +18,12 @@
 
 #include "ir/builder.h"
 #include "onnx/import.h"
-#include "onnx/file/tensor.h"
+
+/* Messages of the file, which are in onnx.pb-c.h. */
+typedef struct Onnx__GraphProto Onnx__GraphProto;
+typedef struct Onnx__NodeProto Onnx__NodeProto;
+typedef struct Onnx__SparseTensorProto Onnx__SparseTensorProto;
+typedef struct Onnx__TensorProto Onnx__TensorProto;
 
 /* What a name stands for. */
 typedef enum BindingKind {
@@ -75,6 +80,14 @@ typedef struct Import {
   Arena scratch; /* reset after each node of the main graph */
   struct ImportState *state;
 } Import;
+
+/* How an operator is translated. Plug-ins have such rows, too; op is for those of etc. */
+struct OnnxTranslator {
+  OnnxOpRow row;
+  void (*translate)(Import *im);
+  OpId op;            /* what im->op is while it runs */
+  const char *plugin; /* that brought it; NULL: etc itself */
+};
 
 /* --- inputs --- */
 uint32_t in_count(const Import *im);

@@ -337,7 +337,7 @@ static void print_table(const Session *s, const DelegationFact *d) {
   for (uint32_t i = 0; i < d->backend_count; i++)
     strbuf_printf(&out, "  %s", d->backends[i].backend->name);
   strbuf_append(&out, SV("  portable\n"));
-  for (uint32_t op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (uint32_t op = OP_OUTPUT + 1; op < op_count(); op++) {
     uint32_t *row = &counts[(size_t)op * columns];
     row[columns - 1] = d->kernels[op];
     bool any = false;

@@ -1,5 +1,5 @@
-/* Plug-ins: passes, backends and memory planners of one's own, in a shared object that
- * `etc lower --plugin FILE.so` loads.
+/* Plug-ins: passes, backends, memory planners, ops and translators of ONNX operators of one's own,
+ * in a shared object that `etc lower --plugin FILE.so` loads.
  *
  *   #include <etc/plugin.h>
  *
@@ -9,6 +9,11 @@
  *                                    .skippable = true, .summary = "..."};
  *   static const PassRow *const passes[] = {&swapping, NULL};
  *   ETC_PLUGIN = {.abi = ETC_PLUGIN_ABI, .name = "swap", .passes = passes};
+ *
+ * An op is a row as those of schema/ops.def: its schema, the runtime's kernel, a shape rule and,
+ * so that `etc run` computes it, a reference kernel. Ops are known to the whole process. A
+ * translator builds what an ONNX operator of another domain means, of ops of any kind
+ * (onnx/translate.h); it comes before a function of the model with the operator's name.
  *
  * A pass of a plug-in runs where `--pass NAME@STAGE[:before-PASS]` puts it, a backend and a planner
  * when they are chosen by name. A plug-in sees the graph itself (ir/graph.h) and the functions that
@@ -23,7 +28,9 @@
 #include "backends/backend.h"
 #include "backends/selection.h"
 #include "ir/builder.h"
+#include "onnx/express.h"
 #include "ops/delegate.h"
+#include "ops/shape_util.h"
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
 
@@ -36,6 +43,8 @@ typedef struct EtcPlugin {
   const Backend *const *backends;
   const DelegateReader *const *readers; /* so that etc checks, runs and shows what a backend made */
   const Planner *const *planners;
+  const OpRow *const *ops;
+  const OnnxTranslator *const *translators;
 } EtcPlugin;
 
 #define ETC_PLUGIN __attribute__((visibility("default"))) const EtcPlugin etc_plugin

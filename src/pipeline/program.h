@@ -3,6 +3,7 @@
 #define ETC_PIPELINE_PROGRAM_H
 
 #include "ir/constant_method.h"
+#include "onnx/file/model.h"
 #include "pipeline/options.h"
 #include "pte/bundle.h"
 #include "pte/emit.h"

@@ -24,7 +24,7 @@ static EtcStatus check_term(YamlReader *r, StrView term) {
                                       "the name of a node is missing behind '@'");
   if (session_is_operator(term))
     return ETC_OK;
-  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (unsigned op = OP_OUTPUT + 1; op < op_count(); op++) {
     if (selection_names_op(term, (OpId)op))
       return ETC_OK;
     names[count++] = arena_strdup(&r->s->arena, selection_local_name(op_schema((OpId)op)->name));

@@ -224,6 +224,43 @@ static Status add_reader(const Loading *l, const DelegateReader *reader) {
   return STATUS_OK;
 }
 
+static bool same_operator(const OnnxOpRow *a, const OnnxOpRow *b) {
+  return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+static Status check_translator(const Loading *l, const OnnxTranslator *t) {
+  const OnnxOpRow *row = &t->row, *known;
+  if (!row->domain || !row->name || !row->name[0])
+    return refuse(l, "a translator lacks the domain or the name of its operator");
+  if (!t->translate)
+    return refuse(l, "the translator of '%s' lacks its function translate", row->name);
+  if (row->since < 1 || (row->until && row->until < row->since) || row->min_inputs < 0)
+    return refuse(l, "the translator of '%s' has versions or a number of inputs that cannot be",
+                  row->name);
+  for (uint32_t i = 0; (known = onnx_op_row(i)) != NULL; i++)
+    if (same_operator(known, row))
+      return refuse(l, "etc itself translates '%s'", row->name);
+  for (uint32_t i = 0; i < l->r->translator_count; i++)
+    if (same_operator(&l->r->translators[i]->row, row))
+      return refuse(l, "there is a translator of '%s' already", row->name);
+  return STATUS_OK;
+}
+
+static Status add_translator(const Loading *l, const OnnxTranslator *translator) {
+  TRY(check_translator(l, translator));
+  OnnxTranslator *own = ARENA_NEW(l->r->arena, OnnxTranslator);
+  *own = *translator;
+  own->plugin = l->plugin->name;
+  APPEND(l->r, l->r->translators, l->r->translator_count, own);
+  return STATUS_OK;
+}
+
+/* Ops come last: they stay known when something else is refused. */
+static Status add_op(const Loading *l, const OpRow *row) {
+  const char *fault = op_add(row, l->r->arena);
+  return fault ? refuse(l, "%s", fault) : STATUS_OK;
+}
+
 static Status add_rows(const Loading *l) {
   const EtcPlugin *plugin = l->plugin;
   for (uint32_t i = 0; plugin->passes && plugin->passes[i]; i++)
@@ -234,6 +271,10 @@ static Status add_rows(const Loading *l) {
     TRY(add_planner(l, plugin->planners[i]));
   for (uint32_t i = 0; plugin->readers && plugin->readers[i]; i++)
     TRY(add_reader(l, plugin->readers[i]));
+  for (uint32_t i = 0; plugin->translators && plugin->translators[i]; i++)
+    TRY(add_translator(l, plugin->translators[i]));
+  for (uint32_t i = 0; plugin->ops && plugin->ops[i]; i++)
+    TRY(add_op(l, plugin->ops[i]));
   return STATUS_OK;
 }
 
@@ -254,7 +295,9 @@ Status registry_load(Registry *r, const char *path) {
   if (!l.plugin->name || !l.plugin->name[0])
     return refuse(&l, "the plug-in has no name");
   Status status = add_rows(&l);
-  if (status != STATUS_OK)
+  if (status == STATUS_OK)
+    APPEND(r, r->plugins, r->plugin_count, arena_strdup(r->arena, sv_from(path)));
+  else
     *r = before;
   file_note(r->sink, path);
   return status;

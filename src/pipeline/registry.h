@@ -1,9 +1,10 @@
-/* What a session can choose from: passes, backends, planners, readers of delegates. Built-in rows
- * and those of plug-ins are registered the same way. */
+/* What a session can choose from: passes, backends, planners, readers of delegates, translators of
+ * operators. Built-in rows and those of plug-ins are registered the same way. */
 #ifndef ETC_PIPELINE_REGISTRY_H
 #define ETC_PIPELINE_REGISTRY_H
 
 #include "backends/backend.h"
+#include "onnx/translate.h"
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
 
@@ -13,8 +14,10 @@ typedef struct Registry {
   const PassRow **passes; /* the pipeline in order, then those of plug-ins */
   const Backend **backends;
   const Planner **planners;
+  const OnnxTranslator **translators; /* of plug-ins alone */
+  const char **plugins;               /* paths of what was loaded */
   DelegateReaders readers;
-  uint32_t pass_count, backend_count, planner_count;
+  uint32_t pass_count, backend_count, planner_count, translator_count, plugin_count;
   const char *volatile *running; /* of readers, set by the owner; or NULL */
 } Registry;
 

@@ -268,6 +268,9 @@ static Status import_onnx(Session *s, Source *source) {
                           .whole_caches = o->derive != NULL,
                           .lowered = s->lowered_ops,
                           .lowered_count = s->lowered_count,
+                          .translators = s->registry.translators,
+                          .translator_count = s->registry.translator_count,
+                          .running = s->registry.running,
                           .bounds = bounds_for(s, o),
                           .bound_count = o->bound_count,
                           .bounds_used = ARENA_ARRAY(&s->arena, bool, (size_t)o->bound_count + 1)};

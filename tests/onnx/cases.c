@@ -22,6 +22,7 @@
 
 #include "interp/interp.h"
 #include "interp/npy.h"
+#include "onnx/file/tensor.h"
 #include "onnx/translate.h"
 #include "ops/delegate.h"
 #include "backends/backend.h"

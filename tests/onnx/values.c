@@ -7,6 +7,7 @@
 
 #include "assemble.h"
 #include "interp/interp.h"
+#include "onnx/file/model.h"
 #include "onnx/import.h"
 
 enum { COUNT = 40000 };

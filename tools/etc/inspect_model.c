@@ -27,7 +27,9 @@ static void keep_message(void *user, const char *text, size_t size) {
   strbuf_append(user, (StrView){text, size});
 }
 
-static ImportOptions given_dims(Inspection *i) {
+/* The dims that were given, and what plug-ins translate. */
+static ImportOptions given_options(Inspection *i) {
+  const Registry *r = &i->line->session->registry;
   const MethodOptions *own = session_own(i->line->session);
   uint32_t count = own->dim_count;
   DimFlag *flags = ARENA_ARRAY(&i->arena, DimFlag, count + i->derived_count);
@@ -36,7 +38,11 @@ static ImportOptions given_dims(Inspection *i) {
   for (uint32_t k = 0; k < i->derived_count; k++)
     if (!options_dim(own, i->derived[k].name))
       flags[count++] = i->derived[k];
-  return (ImportOptions){.dims = flags, .dim_count = count};
+  return (ImportOptions){.dims = flags,
+                         .dim_count = count,
+                         .translators = r->translators,
+                         .translator_count = r->translator_count,
+                         .running = r->running};
 }
 
 static const char *flag_text(Inspection *i, const DimFlag *flag) {
@@ -88,6 +94,8 @@ static void try_lowering(Inspection *i) {
   trial->sink.format = i->json ? DIAG_JSON : DIAG_TEXT;
   trial->sink.quiet = !s->sink.verbose;
   trial->ctx.linked_data = s->ctx.linked_data;
+  for (uint32_t k = 0; k < s->registry.plugin_count; k++)
+    (void)etc_session_set(trial, "plugin", s->registry.plugins[k]);
   for (uint32_t k = 0; k < own->dim_count; k++)
     (void)etc_session_set(trial, "dim", flag_text(i, &own->dims[k].flag));
   for (uint32_t k = 0; k < i->dims.count; k++)
@@ -141,6 +149,10 @@ static void append_command(Inspection *i, StrBuf *out) {
   }
   if (i->line->session->ctx.linked_data)
     strbuf_append(out, SV(" --allow-linked-data"));
+  for (uint32_t k = 0; k < i->line->session->registry.plugin_count; k++) {
+    strbuf_append(out, SV(" --plugin "));
+    strbuf_append_word(out, sv_from(i->line->session->registry.plugins[k]));
+  }
   for (uint32_t k = 0; k < own->dim_count; k++) {
     strbuf_append(out, SV(" --dim "));
     strbuf_append_word(out, sv_from(flag_text(i, &own->dims[k].flag)));
@@ -231,7 +243,7 @@ EtcStatus inspect_model(const CommandLine *line, const char *path, const Source 
   TRY(session_status(read ? session_open_onnx(s, read, &model)
                           : onnx_model_open(&model, &s->sink, path)));
   EtcStatus status = take_recipe(&i, &model);
-  ImportOptions options = given_dims(&i);
+  ImportOptions options = given_options(&i);
   if (status == ETC_OK) {
     suggest_dims(&s->ctx, &model, &options, &i.arena, &i.dims);
     try_lowering(&i);

@@ -39,7 +39,7 @@ static void append_versions(StrBuf *out, const OnnxOpRow *row) {
 }
 
 static void print_ir_text(StrBuf *out) {
-  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (unsigned op = OP_OUTPUT + 1; op < op_count(); op++) {
     const OpRow *row = op_row((OpId)op);
     strbuf_printf(out, "%-46.*s %-40s ", SV_ARG(op_schema((OpId)op)->full),
                   row->out ? row->out : "-");
@@ -48,9 +48,17 @@ static void print_ir_text(StrBuf *out) {
   }
 }
 
-static void print_onnx_text(StrBuf *out) {
-  for (uint32_t i = 0; onnx_op_row(i); i++) {
-    const OnnxOpRow *row = onnx_op_row(i);
+/* The operators that etc translates, then those of plug-ins; NULL past the end. */
+static const OnnxOpRow *operator_at(const Registry *r, uint32_t i) {
+  uint32_t own = onnx_op_count();
+  if (i < own)
+    return onnx_op_row(i);
+  return i - own < r->translator_count ? &r->translators[i - own]->row : NULL;
+}
+
+static void print_onnx_text(const Registry *r, StrBuf *out) {
+  const OnnxOpRow *row;
+  for (uint32_t i = 0; (row = operator_at(r, i)) != NULL; i++) {
     size_t begin = out->size;
     strbuf_printf(out, "%s%s%s ", row->domain, row->domain[0] ? "." : "", row->name);
     strbuf_pad(out, begin, 34);
@@ -68,7 +76,8 @@ static void append_cell(StrBuf *out, const char *text) {
   }
 }
 
-static void print_onnx_markdown(StrBuf *out) {
+static void print_onnx_markdown(const Registry *r, StrBuf *out) {
+  const OnnxOpRow *row;
   strbuf_append(
       out,
       SV("\n## ONNX operators\n\nElement types are those of the first input with which a case of "
@@ -77,8 +86,7 @@ static void print_onnx_markdown(StrBuf *out) {
          "no case was at hand. A limit ends in the diagnostic that a model beyond it gets "
          "(`etc explain CODE`).\n\n"
          "| operator | opset | element types | becomes | limits |\n|---|---|---|---|---|\n"));
-  for (uint32_t i = 0; onnx_op_row(i); i++) {
-    const OnnxOpRow *row = onnx_op_row(i);
+  for (uint32_t i = 0; (row = operator_at(r, i)) != NULL; i++) {
     const OnnxLimit *limit = onnx_limit(row);
     const char *types = onnx_element_types(row);
     strbuf_printf(out, "| %s%s%s | ", row->domain, row->domain[0] ? "." : "", row->name);
@@ -94,11 +102,11 @@ static void print_onnx_markdown(StrBuf *out) {
   }
 }
 
-static void print_markdown(StrBuf *out) {
+static void print_markdown(const Registry *r, StrBuf *out) {
   strbuf_append(out, SV("# Operators\n\nMade by `tools/update-docs`.\n\n## Ops of the IR\n\n"
                         "| op | kernel of the runtime | element types | levels | meaning |\n"
                         "|---|---|---|---|---|\n"));
-  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (unsigned op = OP_OUTPUT + 1; op < op_count(); op++) {
     const OpRow *row = op_row((OpId)op);
     strbuf_append(out, SV("| `"));
     append_cell(out, row->schema);
@@ -111,7 +119,7 @@ static void print_markdown(StrBuf *out) {
     append_cell(out, row->doc);
     strbuf_append(out, SV(" |\n"));
   }
-  print_onnx_markdown(out);
+  print_onnx_markdown(r, out);
   strbuf_append(out,
                 SV("\n## ONNX operators that are not lowered\n\n| operator | why |\n|---|---|\n"));
   for (uint32_t i = 0; onnx_out_of_reach(i); i++) {
@@ -170,30 +178,31 @@ static void json_onnx(JsonWriter *w, const OnnxOpRow *row) {
   json_close_object(w);
 }
 
-static void print_text(bool onnx_only, StrBuf *out) {
+static void print_text(const Registry *r, bool onnx_only, StrBuf *out) {
   if (!onnx_only) {
     print_ir_text(out);
     strbuf_append(out, SV("\nONNX operators:\n"));
   }
-  print_onnx_text(out);
+  print_onnx_text(r, out);
 }
 
 static void json_ir(JsonWriter *w) {
   json_named_array(w, "ops");
-  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++)
+  for (unsigned op = OP_OUTPUT + 1; op < op_count(); op++)
     json_op(w, (OpId)op);
   json_close_array(w);
 }
 
-static void print_json(bool onnx_only, StrBuf *out) {
+static void print_json(const Registry *r, bool onnx_only, StrBuf *out) {
+  const OnnxOpRow *row;
   JsonWriter w;
   json_init(&w, out, true);
   json_open_object(&w);
   if (!onnx_only)
     json_ir(&w);
   json_named_array(&w, "onnx");
-  for (uint32_t i = 0; onnx_op_row(i); i++)
-    json_onnx(&w, onnx_op_row(i));
+  for (uint32_t i = 0; (row = operator_at(r, i)) != NULL; i++)
+    json_onnx(&w, row);
   json_close_array(&w);
   json_close_object(&w);
   strbuf_append_char(out, '\n');
@@ -201,15 +210,17 @@ static void print_json(bool onnx_only, StrBuf *out) {
 
 int cmd_ops(const CommandLine *line) {
   TRY(expect_arguments(line, 0, ""));
+  TRY(command_line_apply(line));
+  const Registry *r = &line->session->registry;
   bool onnx_only = command_line_has(line, OPT_ONNX);
   StrBuf text = {0};
   if (command_line_has(line, OPT_JSON))
-    print_json(onnx_only, &text);
+    print_json(r, onnx_only, &text);
   else if (command_line_has(line, OPT_MARKDOWN) && onnx_only)
-    print_onnx_markdown(&text);
+    print_onnx_markdown(r, &text);
   else if (command_line_has(line, OPT_MARKDOWN))
-    print_markdown(&text);
+    print_markdown(r, &text);
   else
-    print_text(onnx_only, &text);
+    print_text(r, onnx_only, &text);
   return print_and_release(line, &text);
 }

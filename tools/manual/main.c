@@ -196,7 +196,7 @@ static void write_etir(Manual *m, const char *document) {
   begin_page(m, "etc-etir", 5, "graphs of etc as text");
   append_document(m, document);
   roff_section(&m->page, SV("OPS"));
-  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (unsigned op = OP_OUTPUT + 1; op < OP_PLUGIN; op++) {
     StrView schema = sv_from(op_row((OpId)op)->schema);
     StrView name = op_schema((OpId)op)->full;
     strbuf_append(&m->page, SV(".TP\n"));

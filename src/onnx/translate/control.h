@@ -3,6 +3,7 @@
 #define ETC_ONNX_CONTROL_H
 
 #include "onnx/express.h"
+#include "onnx/file/model.h"
 
 enum {
   LOOP_STEPS_MAX = 4096, /* unrolled at most */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "onnx/file/tensor.h"
 #include "onnx/translate/classic.h"
 #include "onnx/labels.h"
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "onnx/file/tensor.h"
 #include "onnx/translate/trees.h"
 #include "support/number.h"
 #include "support/text.h"

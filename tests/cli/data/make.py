@@ -171,6 +171,8 @@ def main():
          [value("x", [2], TensorProto.STRING)], [value("y", [2], TensorProto.STRING)])
     save("unknown.onnx", [node("Magic", ["x"], ["z"], name="the_magic", domain="com.example"), node("Rellu", ["z"], ["y"])],
          [value("x", [2])], [value("y", [2])], check=False)
+    save("magic.onnx", [node("Magic", ["x"], ["z"], name="the_magic", domain="com.example", factor=0.5), node("Relu", ["z"], ["y"])],
+         [value("x", ["batch", 4])], [value("y", ["batch", 4])], check=False)
     # batch == n, m == 2 * batch, and rows of two: n is even
     save("dims.onnx", [node("Add", ["x", "z"], ["sum"], name="the_add"),
                        node("Concat", ["x", "x"], ["twice"], name="the_concat", axis=0),

@@ -1,0 +1,47 @@
+# Ops and translators of operators that plug-ins bring.
+plugin="--plugin $plugins/operators.so"
+
+echo "## an operator of com.example"
+t lower $data/magic.onnx --dim batch=2 -o no.pte
+t ops $plugin | grep -e Magic -e example::
+t ops $plugin --json | grep -e Magic -e '"example::scale.out"'
+t lower $data/magic.onnx $plugin --dim batch=1..3 -o magic.pte --artifacts stages
+t print $data/magic.onnx $plugin --dim batch=2 --stage to_executorch --no-locations
+cp "$data/x24.npy" x.npy
+t run $data/magic.onnx $plugin --input x=x.npy
+t run magic.pte $plugin --input 0=x.npy
+t verify magic.pte $plugin
+t inspect magic.pte
+t verify magic.pte
+t inspect $data/magic.onnx $plugin
+t lower stages/04-core.etir $plugin -o again.pte -q
+cmp magic.pte again.pte
+t lower stages/04-core.etir -o no.pte
+t lower $data/magic.onnx $plugin --dim batch=2 --backend xnnpack:min-ops=1 -o mixed.pte --explain -v
+t why $data/magic.onnx the_magic $plugin --dim batch=2
+
+echo "## what is refused when it is read"
+for FAULT in "no schema" schema "schema ends" "schema goes on" default "schema name" overload written "scalar result" "list result" "no result" "op there" "no kernel" \
+  "kernel there" "no shape" "no doc" trait domain operator function versions "operator of etc" twice; do
+  export FAULT
+  echo "# $FAULT"
+  t lower $data/magic.onnx $plugin --dim batch=2 -o no.pte
+done
+
+echo "## faults of what it does"
+for FAULT in "shape fails in silence" "shape refuses" "no type" "one type" "fails in silence" refuses "no output"; do
+  export FAULT
+  echo "# $FAULT"
+  t lower $data/magic.onnx $plugin --dim batch=2 -o no.pte
+done
+for FAULT in exits "unknown op"; do
+  export FAULT
+  echo "# $FAULT"
+  t lower $data/magic.onnx $plugin --dim batch=2 -o no.pte | sed 's/\.c:[0-9]*/.c:LINE/'
+done
+for FAULT in "no reference kernel" "kernel refuses"; do
+  export FAULT
+  echo "# $FAULT"
+  t run magic.pte $plugin --input 0=x.npy
+done
+unset FAULT
