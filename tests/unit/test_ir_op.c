@@ -2,6 +2,8 @@
  * that the parser cannot be wrong in both directions. */
 #include "unit.h"
 
+#include <pthread.h>
+
 #include "ir/op.h"
 
 /* --- every row --- */
@@ -59,7 +61,7 @@ static void plain_text(const char *schema, StrBuf *out) {
 
 static void test_every_schema(void **state) {
   StrBuf parsed = {0}, text = {0};
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++) {
     strbuf_clear(&parsed);
     strbuf_clear(&text);
     plain_schema(op_schema(op), &parsed);
@@ -72,7 +74,7 @@ static void test_every_schema(void **state) {
 
 /* A default is given exactly where the text has "=", and fits the argument. */
 static void test_every_default(void **state) {
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++) {
     const OpSchema *s = op_schema(op);
     uint32_t equals = 0, defaults = 0;
     for (const char *p = op_row(op)->schema; *p; p++)
@@ -93,7 +95,7 @@ static void test_every_default(void **state) {
 }
 
 static void test_every_row(void **state) {
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++) {
     const OpRow *row = op_row(op);
     const OpSchema *s = op_schema(op);
     uint32_t tensors = 0;
@@ -173,12 +175,69 @@ static void test_names(void **state) {
   assert_string_equal(level_name(LEVEL_EXECUTORCH), "executorch");
 }
 
+/* --- ops of plug-ins --- */
+
+static Status no_shape(Graph *g, NodeId n) {
+  (void)g, (void)n;
+  return STATUS_OK;
+}
+
+static char schemas[OP_PLUGIN_MAX + 1][64], kernels[OP_PLUGIN_MAX + 1][32];
+static OpRow rows[OP_PLUGIN_MAX + 1];
+
+static void make_rows(void) {
+  for (int i = 0; i <= OP_PLUGIN_MAX; i++) {
+    snprintf(schemas[i], sizeof schemas[i], "mine::op%d(Tensor x, int k=%d) -> Tensor", i, i);
+    snprintf(kernels[i], sizeof kernels[i], "mine::op%d.out", i);
+    rows[i] = (OpRow){.schema = schemas[i], .out = kernels[i], .shape = no_shape, .doc = "nothing"};
+  }
+}
+
+/* Finds the first op again and again while others are added. */
+static void *find_again(void *unused) {
+  for (int i = 0; i < 10000; i++)
+    assert_int_equal(op_find(SV("mine::op0")), OP_PLUGIN);
+  return unused;
+}
+
+static void *add_all(void *unused) {
+  Arena arena = {0};
+  for (int i = 0; i < OP_PLUGIN_MAX; i++)
+    assert_null(op_add(&rows[i], &arena));
+  arena_release(&arena);
+  return unused;
+}
+
+static void test_added(void **state) {
+  Arena arena = {0};
+  pthread_t finder, adders[2];
+  make_rows();
+  uint32_t before = op_count();
+  assert_int_equal(before, OP_PLUGIN);
+  assert_null(op_add(&rows[0], &arena));
+  assert_int_equal(op_count(), before + 1);
+  pthread_create(&finder, NULL, find_again, NULL);
+  for (int i = 0; i < 2; i++) /* the same rows, as two sessions that load one plug-in */
+    pthread_create(&adders[i], NULL, add_all, NULL);
+  pthread_join(finder, NULL);
+  for (int i = 0; i < 2; i++)
+    pthread_join(adders[i], NULL);
+  assert_int_equal(op_count(), OP_COUNT);
+  assert_non_null(strstr(op_add(&rows[OP_PLUGIN_MAX], &arena), "more than 64 ops"));
+  OpId op = op_find(SV("mine::op7"));
+  assert_int_equal(op, op_find_out(SV("mine::op7.out")));
+  assert_string_equal(op_row(op)->id, "mine::op7");
+  assert_int_equal(op_schema(op)->args[1].default_value.i, 7);
+  assert_true(op_allowed_at(op, LEVEL_ATEN) && op_allowed_at(op, LEVEL_EXECUTORCH));
+  arena_release(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_schema), cmocka_unit_test(test_every_default),
       cmocka_unit_test(test_every_row),    cmocka_unit_test(test_convolution),
       cmocka_unit_test(test_defaults),     cmocka_unit_test(test_lists_and_marks),
-      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_names),        cmocka_unit_test(test_added),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,7 +272,7 @@ static void check_text(const char *text, const char *message) {
 
 static void test_levels(void **state) {
   int tried = 0;
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++) {
     const OpSchema *schema = op_schema(op);
     if (op_allowed_at(op, LEVEL_EXECUTORCH) || schema->arg_count != 1)
       continue;

@@ -242,7 +242,7 @@ static void one_round(OpId op, uint64_t *state, Tally *tally) {
 static void test_every_op(void **unused) {
   (void)unused;
   uint32_t missed = 0, total = 0;
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++) {
     uint64_t state = op;
     Tally tally = {0};
     if (!op_row(op)->shape || (!op_row(op)->kernel && !op_has_trait(op, OP_CONTROL)))
@@ -258,7 +258,7 @@ static void test_every_op(void **unused) {
   }
   print_message("%u calls computed; %u ops never got arguments that fit\n", total, missed);
   assert_true(missed <= 8);
-  assert_true(total > (uint32_t)OP_COUNT * ROUNDS / 4);
+  assert_true(total > op_count() * ROUNDS / 4);
 }
 
 /* The results of an op on tame tensors of that type; NULL where its rule or its kernel refuses. */
@@ -296,7 +296,7 @@ static void compare_types(OpId op, uint32_t round, const Tensor *f32, const Tens
 static void test_doubles(void **unused) {
   (void)unused;
   uint32_t computed = 0;
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++) {
     if (op_has_trait(op, OP_RANDOM | OP_CONTROL) || !op_row(op)->kernel)
       continue;
     for (uint32_t round = 0; round < 60; round++) {

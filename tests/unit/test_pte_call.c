@@ -29,7 +29,7 @@ static long runtime_count(const char *kernel) {
 
 static void test_every_row(void **state) {
   uint32_t rows = 0;
-  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (OpId op = OP_OUTPUT + 1; op < op_count(); op++) {
     if (!op_row(op)->out)
       continue;
     long wanted = runtime_count(op_row(op)->out);

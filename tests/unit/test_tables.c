@@ -38,7 +38,7 @@ static void test_passes(void **state) {
 }
 
 static void test_ops(void **state) {
-  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+  for (unsigned op = OP_OUTPUT + 1; op < op_count(); op++) {
     const OpRow *row = op_row((OpId)op);
     if (!row->doc || !*row->doc || row->doc[strlen(row->doc) - 1] == '.')
       fail_msg("%s: its documentation is missing, or a sentence", row->id);
