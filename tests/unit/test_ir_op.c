@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "ir/op.h"
 
