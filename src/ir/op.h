@@ -54,7 +54,7 @@ typedef bool OverwriteFn(const Graph *g, NodeId n, uint32_t result,
                          bool lies(void *user, ValueId v), void *user, Arena *arena);
 
 typedef struct OpRow {
-  const char *id; /* for messages of faults in etc; that of an added op is its name */
+  const char *id;     /* for messages of faults in etc; that of an added op is its name */
   const char *schema; /* functional ATen schema */
   const char *out;    /* the runtime's registered kernel, "aten::add.out"; NULL: must be gone before
                          LEVEL_EXECUTORCH */

@@ -140,6 +140,17 @@ static void run_translator(Import *im, const OnnxTranslator *t) {
                       t->row.name, t->plugin);
 }
 
+static void call_translator(Import *im, const OnnxTranslator *t) {
+  if (!input_count_fits(im, &t->row) || !packed_inputs_fit(im))
+    return;
+  im->op = t->op;
+  run_translator(im, t);
+  packed_outputs(im);
+  check_outputs_bound(im, t->plugin);
+}
+
+/* What was given for the operator comes before what the model says of it: a program, a translator
+ * of a plug-in, a function of the model, a translator of etc. */
 static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at) {
   StrView domain = canonical_domain(onnx_text(im->node->domain)), op = onnx_text(im->node->op_type);
   if (!op.size) {
@@ -148,27 +159,24 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
   }
   im->opset = version_of(im, domain);
   const LoweredOp *lowered = import_lowered(im, domain, op);
-  const OnnxTranslator *row = lowered ? NULL : operators_find_plugin(im, domain);
-  const Onnx__FunctionProto *function = lowered || row ? NULL : import_function(im, im->node);
-  if (!function && !lowered && !row)
-    row = operators_find(im, domain);
-  if (!function && !lowered && !row) {
+  const OnnxTranslator *translator = lowered ? NULL : operators_find_plugin(im, domain);
+  const Onnx__FunctionProto *function =
+      lowered || translator ? NULL : import_function(im, im->node);
+  if (!lowered && !translator && !function)
+    translator = operators_find(im, domain);
+  if (!lowered && !translator && !function) {
     operators_note_unsupported(im, domain, op);
     poison_outputs(im);
     return;
   }
   if (!inputs_defined(im, nodes, count, at) || !import_check_attributes(im))
     return;
-  if (lowered) {
+  if (lowered)
     import_lowered_call(im, lowered);
-  } else if (function) {
+  else if (function)
     import_call(im, function);
-  } else if (input_count_fits(im, &row->row) && packed_inputs_fit(im)) {
-    im->op = row->op;
-    run_translator(im, row);
-    packed_outputs(im);
-    check_outputs_bound(im, row->plugin);
-  }
+  else
+    call_translator(im, translator);
 }
 
 /* What the names of the current node stand for, for who asks what became of it. */

@@ -15,7 +15,8 @@ static const OnnxTranslator rows[] = {
     .max_inputs = max_,                                                                            \
     .lowering = lowering_},                                                                        \
    function,                                                                                       \
-   op},
+   op,                                                                                             \
+   NULL},
 #define ONNX(domain, name, since, until, min, max, function, lowering)                             \
   ONNX_OP(domain, name, since, until, min, max, function, OP_NONE, lowering)
 #include "onnx/translators.def"
