@@ -98,7 +98,7 @@ typedef struct DelegateCode {
                    constant: it is called always */
 } DelegateCode;
 
-/* None may be NULL but settings, passes and plugin. */
+/* None may be NULL but settings, passes, quantizes and plugin. */
 typedef struct Backend {
   const char *name;               /* of --backend */
   const char *id;                 /* that the runtime registers */
@@ -112,6 +112,10 @@ typedef struct Backend {
   Status (*partition)(BackendContext *c, Graph *g);
   /* Makes the bytes of a partition. The graph is changed by new constants only. */
   Status (*preprocess)(BackendContext *c, Graph *g, const Partition *partition, DelegateCode *code);
+  /* Whether the backend computes n in integers when a model is quantized for it: --quantize leaves
+   * nodes in floats that no chosen backend computes so. The graph is at LEVEL_ATEN. NULL: all that
+   * etc quantizes (passes/quantize/rules.def). For backends that are `quantized`. */
+  bool (*quantizes)(const Graph *g, NodeId n);
   const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */
 } Backend;
 

@@ -71,6 +71,23 @@ bool backends_take_quantized(const PassOptions *options) {
   return false;
 }
 
+static bool quantizes(PassContext *p, const Backend *backend, const Graph *g, NodeId n) {
+  if (!backend->quantizes)
+    return true;
+  pass_enter(p, backend->plugin);
+  bool takes = backend->quantizes(g, n);
+  pass_enter(p, NULL);
+  return takes;
+}
+
+bool backends_quantize(PassContext *p, const Graph *g, NodeId n) {
+  const PassOptions *o = p->options;
+  for (uint32_t i = 0; i < o->backend_count; i++)
+    if (o->backends[i].backend->quantized && quantizes(p, o->backends[i].backend, g, n))
+      return true;
+  return !backends_take_quantized(o);
+}
+
 bool backends_want_pass(const PassOptions *options, const char *name) {
   for (uint32_t i = 0; i < options->backend_count; i++) {
     const char *const *passes = options->backends[i].backend->passes;

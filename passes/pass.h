@@ -105,6 +105,10 @@ void pass_enter(PassContext *p, const char *plugin);
  * reports an error and goes on, is reported as a fault of its `kind` 'name': "pass", "backend". */
 Status pass_leave(PassContext *p, const char *kind, const char *name, Status status);
 
+/* Whether a chosen backend that takes quantize and dequantize computes n in integers, or there is
+ * none of these. */
+bool backends_quantize(PassContext *p, const Graph *g, NodeId n);
+
 /* Adds count to the statistic of that name; sets p->changed when count is not 0. */
 void pass_count(PassContext *p, const char *name, uint64_t count);
 

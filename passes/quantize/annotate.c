@@ -140,9 +140,11 @@ static bool has_large_weight(const Graph *g, NodeId n) {
          value_lazy_constant(g, w.constant)->size >= WEIGHT_LARGE;
 }
 
-/* Whether the options, or what is made of its result, keep n and its weight in floats. */
-static bool stays_out(const Plan *p, const QuantOptions *o, NodeId n) {
-  return (o->kept && n < o->kept_count && o->kept[n]) ||
+/* Whether the options, the backends, or what is made of its result keep n and its weight in floats.
+ */
+static bool stays_out(PassContext *c, const Plan *p, NodeId n) {
+  const QuantOptions *o = c->options->quantize;
+  return !backends_quantize(c, p->g, n) || (o->kept && n < o->kept_count && o->kept[n]) ||
          selection_of_node(o->floats, p->g, n).size > 0 || precise_makes_spectrum(&p->precise, n);
 }
 
@@ -152,12 +154,13 @@ static bool makes_divisor(const Plan *p, NodeId n) {
   return part == DIVISOR_WHOLE || (part == DIVISOR_WITHIN && !is_product(quant_role(p->g, n)));
 }
 
-static void find_roles(Plan *p, const QuantOptions *options) {
+static void find_roles(PassContext *c, Plan *p) {
   Graph *g = p->g;
+  const QuantOptions *options = c->options->quantize;
   bool by_ranges = options->scheme == QUANT_INT8; /* activations; else by rows, or not at all */
   for (FOR_NODES(g, n)) {
     bool fine = by_ranges && (takes_softmax(g, n) || makes_divisor(p, n)),
-         out = stays_out(p, options, n) || (fine && !has_large_weight(g, n)),
+         out = stays_out(c, p, n) || (fine && !has_large_weight(g, n)),
          linear = node_cget(g, n)->op == OP_LINEAR,
          tail = by_ranges && linear && (is_head(g, n) || feeds_loops(p, n, 0));
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
@@ -438,7 +441,7 @@ Status pass_annotate(PassContext *c, Graph *g) {
   }
   Plan p = make_plan(g, c->scratch);
   find_loops(&p);
-  find_roles(&p, options);
+  find_roles(c, &p);
   find_clamps(&p);
   find_wanted(&p);
   find_integers(&p);

@@ -20,6 +20,22 @@ t lower stages/04-core.etir -o no.pte
 t lower $data/magic.onnx $plugin --dim batch=2 --backend xnnpack:min-ops=1 -o mixed.pte --explain -v
 t why $data/magic.onnx the_magic $plugin --dim batch=2
 
+echo "## a backend says what it computes in integers"
+cat >net.etir <<'END'
+graph @forward level(aten) {
+  %0: f32[2, 4] = input "x"
+  %1: f32[4, 4] = const [1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.0, 8.0, -1.0, 2.0, 3.0, 4.0, 5.0, -6.0, 7.0, 9.0]
+  %2: f32[2, 4] = aten::linear(%0, %1, none) loc("first", "Gemm", 0)
+  %3: f32[2, 4] = aten::add.Tensor(%2, %2, 1) loc("sum", "Add", 1)
+  %4: f32[2, 4] = aten::add.Tensor(%3, %2, 1) loc("sum2", "Add", 2)
+  %5: f32[2, 4] = aten::linear(%4, %1, none) loc("second", "Gemm", 3)
+  output %5 "y"
+}
+END
+t opt net.etir --pass annotate --quantize int8 --no-locations
+t opt net.etir $plugin --backend linears --pass annotate --quantize int8 --no-locations
+t opt net.etir $plugin --backend linears --backend xnnpack --pass annotate --quantize int8 --no-locations
+
 echo "## what is refused when it is read"
 for FAULT in "no schema" schema "schema ends" "schema goes on" default "schema name" overload written "scalar result" "list result" "no result" "op there" "no kernel" \
   "kernel there" "no shape" "no doc" trait domain operator function versions "operator of etc" twice; do

@@ -1,4 +1,4 @@
-/* A plug-in with an op and a translator of an operator, and one fault in them, which the
+/* A plug-in with an op, a translator of an operator and a backend, and one fault in them, which the
  * environment variable FAULT names; without it, it is right. */
 #include <etc/plugin.h>
 
@@ -117,6 +117,33 @@ static void break_translator(void) {
     translators[1] = &translator;
 }
 
+/* --- a backend that computes nothing, and linears alone in integers --- */
+
+static bool knows(OpId id) { return id == OP_LINEAR; }
+
+static bool quantizes(const Graph *g, NodeId n) { return g->nodes[n].op == OP_LINEAR; }
+
+static Status partition(BackendContext *c, Graph *g) {
+  for (FOR_NODES(g, n))
+    c->refusals[n] = (Refusal){.rule = "none", .message = "it takes nothing"};
+  return STATUS_OK;
+}
+
+static Status preprocess(BackendContext *c, Graph *g, const Partition *part, DelegateCode *code) {
+  (void)c, (void)g, (void)part, (void)code;
+  return STATUS_INTERNAL;
+}
+
+static const Backend linears = {.name = "linears",
+                                .id = "Linears",
+                                .summary = "linears in integers",
+                                .quantized = true,
+                                .quantizes = quantizes,
+                                .knows = knows,
+                                .partition = partition,
+                                .preprocess = preprocess};
+static const Backend *const backends_of_it[] = {&linears, NULL};
+
 /* The variable cannot change: what it points to can. */
 __attribute__((constructor)) static void choose(void) {
   fault = getenv("FAULT") ? getenv("FAULT") : "";
@@ -124,4 +151,8 @@ __attribute__((constructor)) static void choose(void) {
   break_translator();
 }
 
-ETC_PLUGIN = {.abi = ETC_PLUGIN_ABI, .name = "operators", .ops = ops, .translators = translators};
+ETC_PLUGIN = {.abi = ETC_PLUGIN_ABI,
+              .name = "operators",
+              .backends = backends_of_it,
+              .ops = ops,
+              .translators = translators};
