@@ -1,11 +1,9 @@
-/* Parsing of the ATen schema strings of the op table, once, look-up by name, and the ops that
- * plug-ins add. */
-#include "ir/op.h"
+/* Parsing of the ATen schema strings of the op table, once, and look-up by name. */
+#include "ir/op_internal.h"
 #include "support/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define NAME_SLOTS 2048 /* a power of two, several times OP_COUNT */
@@ -14,13 +12,10 @@
 typedef _Atomic OpId Slot;
 
 OpRow op_added[OP_PLUGIN_MAX];
-static const OpRow *rows_added[OP_PLUGIN_MAX]; /* as plug-ins have them */
-static char ids_added[OP_PLUGIN_MAX][64];
 static OpSchema schemas[OP_COUNT];
 static Slot by_name[NAME_SLOTS], by_out[NAME_SLOTS];
 static _Atomic uint32_t added_count;
 static pthread_once_t parsed = PTHREAD_ONCE_INIT;
-static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct Cursor {
   const char *at;
@@ -189,8 +184,7 @@ static void parse_result(Cursor *c, OpSchema *s) {
   s->results[s->result_count++] = type.type;
 }
 
-/* Where the schema is wrong, the cursor says so. */
-static Cursor parse_schema(const char *text, OpSchema *s) {
+SchemaFault op_parse_schema(const char *text, OpSchema *s) {
   Cursor c = {.at = text};
   size_t name = strcspn(text, "(");
   s->full = (StrView){text, name};
@@ -210,7 +204,7 @@ static Cursor parse_schema(const char *text, OpSchema *s) {
   }
   if (*c.at)
     expected(&c, "the end");
-  return c;
+  return (SchemaFault){c.expected, c.fault};
 }
 
 static uint32_t name_hash(StrView name) {
@@ -229,9 +223,9 @@ static void slots_add(Slot *slots, StrView name, OpId op) {
 
 static void parse_all(void) {
   for (OpId op = OP_OUTPUT + 1; op < OP_PLUGIN; op++) {
-    Cursor c = parse_schema(op_table[op].schema, &schemas[op]);
-    if (c.expected)
-      BUG("schema '%s': expected '%s' at '%s'", op_table[op].schema, c.expected, c.fault);
+    SchemaFault fault = op_parse_schema(op_table[op].schema, &schemas[op]);
+    if (fault.expected)
+      BUG("schema '%s': expected '%s' at '%s'", op_table[op].schema, fault.expected, fault.at);
     slots_add(by_name, schemas[op].full, op);
     if (op_table[op].out)
       slots_add(by_out, sv_from(op_table[op].out), op);
@@ -241,6 +235,17 @@ static void parse_all(void) {
 const OpSchema *op_schema(OpId op) {
   pthread_once(&parsed, parse_all);
   return &schemas[op];
+}
+
+void op_publish(const OpRow *row, const OpSchema *schema) {
+  pthread_once(&parsed, parse_all);
+  uint32_t count = added_count;
+  OpId op = (OpId)(OP_PLUGIN + count);
+  op_added[count] = *row;
+  schemas[op] = *schema;
+  slots_add(by_name, schema->full, op);
+  slots_add(by_out, sv_from(row->out), op);
+  added_count = count + 1;
 }
 
 uint32_t op_count(void) { return OP_PLUGIN + atomic_load(&added_count); }
@@ -265,103 +270,6 @@ OpId op_find_out(StrView kernel_name) {
     if (sv_eq_str(kernel_name, op_row(op)->out))
       return op;
   return OP_NONE;
-}
-
-/* --- ops of plug-ins --- */
-
-static size_t word_end(StrView text, size_t at) {
-  while (at < text.size && is_word(text.data[at]))
-    at++;
-  return at;
-}
-
-/* "namespace::name" or "namespace::name.overload". */
-static bool is_full_name(StrView name) {
-  size_t space = word_end(name, 0), local = space + 2;
-  if (!space || name.size <= local || memcmp(name.data + space, "::", 2) != 0)
-    return false;
-  size_t end = word_end(name, local);
-  if (end == local || end == name.size)
-    return end != local;
-  return name.data[end] == '.' && end + 1 < name.size && word_end(name, end + 1) == name.size;
-}
-
-/* What a schema of a plug-in may not have; NULL: it is right. */
-static const char *schema_fault(const OpRow *row, OpSchema *s, Arena *arena) {
-  Cursor c = parse_schema(row->schema, s);
-  if (c.expected) {
-    const char *quote = is_letter(c.expected[0]) ? "" : "'";
-    return arena_printf(arena, "schema '%s': expected %s%s%s%s%s'", row->schema, quote, c.expected,
-                        quote, c.fault[0] ? " at '" : " at the end of '",
-                        c.fault[0] ? c.fault : row->schema);
-  }
-  if (!is_full_name(s->full))
-    return arena_printf(arena, "schema '%s' does not begin with NAMESPACE::NAME", row->schema);
-  for (uint32_t i = 0; i < s->arg_count; i++)
-    if (s->args[i].mutated)
-      return arena_printf(arena,
-                          "schema '%s': argument '" SV_FMT "' is written, which only ops "
-                          "of etc may do",
-                          row->schema, SV_ARG(s->args[i].name));
-  for (uint32_t i = 0; i < s->result_count; i++)
-    if (s->results[i] != ST_TENSOR || s->result_list)
-      return arena_printf(arena, "schema '%s': a result is not one tensor", row->schema);
-  return s->result_count ? NULL : arena_printf(arena, "schema '%s' has no result", row->schema);
-}
-
-static const char *row_fault(const OpRow *row, OpSchema *s, Arena *arena) {
-  if (!row->schema)
-    return "an op has no schema";
-  const char *fault = schema_fault(row, s, arena);
-  if (fault)
-    return fault;
-  if (!row->shape || !row->doc)
-    return arena_printf(arena, "op '" SV_FMT "' lacks its %s", SV_ARG(s->full),
-                        row->shape ? "line of prose (doc)" : "function shape");
-  if (!row->out || !is_full_name(sv_from(row->out)))
-    return arena_printf(arena, "op '" SV_FMT "' does not name the kernel of the runtime (out)",
-                        SV_ARG(s->full));
-  if (row->traits & ~(uint32_t)OP_PLUGIN_TRAITS)
-    return arena_printf(arena, "op '" SV_FMT "' has a trait that only ops of etc may have",
-                        SV_ARG(s->full));
-  if (op_find(s->full))
-    return arena_printf(arena, "there is an op '" SV_FMT "' already", SV_ARG(s->full));
-  if (op_find_out(sv_from(row->out)))
-    return arena_printf(arena, "there is an op with the kernel '%s' already", row->out);
-  return NULL;
-}
-
-static bool is_added(const OpRow *row, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (rows_added[i] == row)
-      return true;
-  return false;
-}
-
-const char *op_add(const OpRow *row, Arena *arena) {
-  pthread_once(&parsed, parse_all);
-  pthread_mutex_lock(&adding);
-  uint32_t count = added_count;
-  OpSchema schema = {0};
-  const char *fault = NULL;
-  if (!is_added(row, count)) {
-    fault = row_fault(row, &schema, arena);
-    if (!fault && count == OP_PLUGIN_MAX)
-      fault = arena_printf(arena, "plug-ins have more than %d ops", OP_PLUGIN_MAX);
-    if (!fault) {
-      OpId op = (OpId)(OP_PLUGIN + count);
-      rows_added[count] = row;
-      op_added[count] = *row;
-      op_added[count].id = ids_added[count];
-      snprintf(ids_added[count], sizeof *ids_added, SV_FMT, SV_ARG(schema.full));
-      schemas[op] = schema;
-      slots_add(by_name, schema.full, op);
-      slots_add(by_out, sv_from(row->out), op);
-      added_count = count + 1;
-    }
-  }
-  pthread_mutex_unlock(&adding);
-  return fault;
 }
 
 bool op_allowed_at(OpId op, Level level) {

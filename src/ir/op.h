@@ -13,7 +13,7 @@ typedef enum Op {
 #define OP(id, ...) OP_##id,
 #include "ops.def"
 #undef OP
-  OP_PLUGIN, /* the first one that a plug-in added (op_add) */
+  OP_PLUGIN, /* the first one that was added (op_add) */
   OP_COUNT = OP_PLUGIN + OP_PLUGIN_MAX
 } Op;
 
@@ -71,7 +71,7 @@ typedef struct OpRow {
   const char *doc;
 } OpRow;
 extern const OpRow op_table[OP_PLUGIN];
-extern OpRow op_added[OP_PLUGIN_MAX]; /* by plug-ins, in the order in which they came */
+extern OpRow op_added[OP_PLUGIN_MAX]; /* in the order in which they came */
 
 /* Types of schema arguments. */
 typedef enum SchemaType {
@@ -116,12 +116,17 @@ static inline const OpRow *op_row(OpId op) {
 static inline bool op_has_trait(OpId op, uint32_t trait) {
   return (op_row(op)->traits & trait) != 0;
 }
-/* The ops that there are now: those of the table and, behind them, those of plug-ins. */
+/* The ops that there are now: those of the table and, behind them, those that were added. */
 uint32_t op_count(void);
 /* Adds the op of a plug-in, for all sessions of the process; the row lives as long as that. NULL,
  * also for a row that was added before; else what is wrong with it (static text, or from the
  * arena). Thread-safe. */
 const char *op_add(const OpRow *row, Arena *arena);
+/* Adds the op that a kernel of the runtime computes, by the kernel's schema, in which the results
+ * are tensors that it writes: "my_ops::softclip.out(Tensor x, float limit, *, Tensor(a!) out) ->
+ * Tensor(a!)". The text is copied; `shape` is its shape rule; it has no reference kernel. As
+ * op_add; sets *op. */
+const char *op_add_kernel(const char *schema, ShapeFn *shape, Arena *arena, OpId *op);
 /* The traits that such an op may have. */
 #define OP_PLUGIN_TRAITS (OP_ELEMENTWISE | OP_RANDOM | OP_COMMUTATIVE | OP_COSTLY)
 /* Views that give the numbers of their operand, not others by its bits; false of OP_NONE. */

@@ -149,8 +149,8 @@ static void call_translator(Import *im, const OnnxTranslator *t) {
   check_outputs_bound(im, t->plugin);
 }
 
-/* What was given for the operator comes before what the model says of it: a program, a translator
- * of a plug-in, a function of the model, a translator of etc. */
+/* What was given for the operator comes before what the model says of it: a program, an added
+ * translator, a function of the model, a translator of etc. */
 static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at) {
   StrView domain = canonical_domain(onnx_text(im->node->domain)), op = onnx_text(im->node->op_type);
   if (!op.size) {
@@ -159,7 +159,7 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
   }
   im->opset = version_of(im, domain);
   const LoweredOp *lowered = import_lowered(im, domain, op);
-  const OnnxTranslator *translator = lowered ? NULL : operators_find_plugin(im, domain);
+  const OnnxTranslator *translator = lowered ? NULL : operators_find_added(im, domain);
   const Onnx__FunctionProto *function =
       lowered || translator ? NULL : import_function(im, im->node);
   if (!lowered && !translator && !function)

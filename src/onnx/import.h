@@ -47,7 +47,7 @@ typedef struct ImportOptions {
   uint32_t value_count;
   const LoweredOp *lowered;
   uint32_t lowered_count;
-  const OnnxTranslator *const *translators; /* of plug-ins */
+  const OnnxTranslator *const *translators; /* of plug-ins and --custom-op */
   uint32_t translator_count;
   const char *volatile *running;               /* while one of them runs: its plug-in; or NULL */
   bool (*is_state)(void *user, StrView input); /* NULL: none. An input that is one stays an input

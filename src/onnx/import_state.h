@@ -124,9 +124,9 @@ typedef struct ImportState {
 
 /* operators.c */
 /* The translator of the current node, which is of im->opset of that domain; NULL: there is none. Of
- * etc itself, and of plug-ins. */
+ * etc itself; and of those that were added. */
 const OnnxTranslator *operators_find(Import *im, StrView domain);
-const OnnxTranslator *operators_find_plugin(const Import *im, StrView domain);
+const OnnxTranslator *operators_find_added(const Import *im, StrView domain);
 /* Unsupported operators are collected, and reported once each. */
 void operators_note_unsupported(Import *im, StrView domain, StrView op);
 void operators_report_unsupported(Import *im);

@@ -1,5 +1,5 @@
-/* The operators that there are: those of translators.def and those of plug-ins; and what is said of
- * the others. */
+/* The operators that there are: those of translators.def and those that were added; and what is
+ * said of the others. */
 #include "onnx/import_state.h"
 #include "support/text.h"
 
@@ -50,7 +50,7 @@ static const OnnxTranslator *scan_rows(StrView domain, StrView name, int64_t ops
   return NULL;
 }
 
-const OnnxTranslator *operators_find_plugin(const Import *im, StrView domain) {
+const OnnxTranslator *operators_find_added(const Import *im, StrView domain) {
   for (uint32_t i = 0; i < im->options->translator_count; i++) {
     const OnnxTranslator *t = im->options->translators[i];
     if (is_for(&t->row, domain, onnx_text(im->node->op_type), im->opset))

@@ -48,6 +48,33 @@ DEFINE_FIND(pass, PassRow, passes, pass_count)
 DEFINE_FIND(backend, Backend, backends, backend_count)
 DEFINE_FIND(planner, Planner, planners, planner_count)
 
+/* --- translators --- */
+
+static bool same_operator(const OnnxOpRow *a, const OnnxOpRow *b) {
+  return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+bool registry_translates(const Registry *r, const OnnxTranslator *t) {
+  const OnnxOpRow *row;
+  for (uint32_t i = 0; (row = onnx_op_row(i)) != NULL; i++)
+    if (same_operator(row, &t->row))
+      return true;
+  for (uint32_t i = 0; i < r->translator_count; i++)
+    if (same_operator(&r->translators[i]->row, &t->row))
+      return true;
+  return false;
+}
+
+static void add_option(Registry *r, const char *name, const char *value) {
+  RegistryOption option = {name, value};
+  APPEND(r, r->options, r->option_count, option);
+}
+
+void registry_add_translator(Registry *r, const OnnxTranslator *t, const char *text) {
+  APPEND(r, r->translators, r->translator_count, t);
+  add_option(r, "custom-op", text);
+}
+
 /* --- plug-ins --- */
 
 /* A plug-in while its rows are looked at. */
@@ -224,12 +251,8 @@ static Status add_reader(const Loading *l, const DelegateReader *reader) {
   return STATUS_OK;
 }
 
-static bool same_operator(const OnnxOpRow *a, const OnnxOpRow *b) {
-  return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0;
-}
-
 static Status check_translator(const Loading *l, const OnnxTranslator *t) {
-  const OnnxOpRow *row = &t->row, *known;
+  const OnnxOpRow *row = &t->row;
   if (!row->domain || !row->name || !row->name[0])
     return refuse(l, "a translator lacks the domain or the name of its operator");
   if (!t->translate)
@@ -237,12 +260,8 @@ static Status check_translator(const Loading *l, const OnnxTranslator *t) {
   if (row->since < 1 || (row->until && row->until < row->since) || row->min_inputs < 0)
     return refuse(l, "the translator of '%s' has versions or a number of inputs that cannot be",
                   row->name);
-  for (uint32_t i = 0; (known = onnx_op_row(i)) != NULL; i++)
-    if (same_operator(known, row))
-      return refuse(l, "etc itself translates '%s'", row->name);
-  for (uint32_t i = 0; i < l->r->translator_count; i++)
-    if (same_operator(&l->r->translators[i]->row, row))
-      return refuse(l, "there is a translator of '%s' already", row->name);
+  if (registry_translates(l->r, t))
+    return refuse(l, "there is a translator of '%s' already", row->name);
   return STATUS_OK;
 }
 
@@ -296,7 +315,7 @@ Status registry_load(Registry *r, const char *path) {
     return refuse(&l, "the plug-in has no name");
   Status status = add_rows(&l);
   if (status == STATUS_OK)
-    APPEND(r, r->plugins, r->plugin_count, arena_strdup(r->arena, sv_from(path)));
+    add_option(r, "plugin", arena_strdup(r->arena, sv_from(path)));
   else
     *r = before;
   file_note(r->sink, path);

@@ -8,16 +8,21 @@
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
 
+/* An option that added rows. */
+typedef struct RegistryOption {
+  const char *name, *value;
+} RegistryOption;
+
 typedef struct Registry {
   Arena *arena; /* of the session */
   DiagSink *sink;
   const PassRow **passes; /* the pipeline in order, then those of plug-ins */
   const Backend **backends;
   const Planner **planners;
-  const OnnxTranslator **translators; /* of plug-ins alone */
-  const char **plugins;               /* paths of what was loaded */
+  const OnnxTranslator **translators; /* of plug-ins and of --custom-op */
+  RegistryOption *options;            /* --plugin and --custom-op, in order */
   DelegateReaders readers;
-  uint32_t pass_count, backend_count, planner_count, translator_count, plugin_count;
+  uint32_t pass_count, backend_count, planner_count, translator_count, option_count;
   const char *volatile *running; /* of readers, set by the owner; or NULL */
 } Registry;
 
@@ -28,6 +33,11 @@ void registry_init(Registry *r, Arena *arena, DiagSink *sink);
  * process ends: graphs may hold texts of it. Errors (reported): no shared object, no entry, made
  * for another etc, a row that lacks something, a name that is taken. Nothing is registered then. */
 Status registry_load(Registry *r, const char *path);
+
+/* Whether etc itself or an added row translates the operator of t. */
+bool registry_translates(const Registry *r, const OnnxTranslator *t);
+/* Of --custom-op `text`; both are kept as they are. */
+void registry_add_translator(Registry *r, const OnnxTranslator *t, const char *text);
 
 /* The first row of that name; NULL when there is none. */
 const PassRow *registry_pass(const Registry *r, StrView name);

@@ -299,6 +299,7 @@ static const Setting settings[] = {
     {"bundle", set_bundle, PATH, OF_METHOD, GIVEN_BUNDLE, .cache = BESIDES},
     {"share-state", session_set_share_state, TEXT},
     {"value", set_value, TEXT, OF_METHOD, 0},
+    {"custom-op", session_set_custom_op, TEXT},
     {"lowered", session_set_lowered, TEXT},
     {"constant", session_set_constant, TEXT},
     {"derive", session_set_derive, TEXT, OF_METHOD, GIVEN_DERIVE},

@@ -54,6 +54,8 @@ EtcStatus session_set_bound(Session *s, StrView value);
 /* After the import: reports bounds of unknown values, and those that nothing needed if it went
  * well. */
 Status session_check_bounds(Session *s, bool imported);
+/* --custom-op DOMAIN.OP=SCHEMA (settings_custom_op.c) */
+EtcStatus session_set_custom_op(Session *s, StrView value);
 /* --lowered DOMAIN.OP=FILE.pte (settings_lowered.c) */
 EtcStatus session_set_lowered(Session *s, StrView value);
 /* Before and after the import: reads the programs; reports those of operators that no model has. */

@@ -20,6 +20,28 @@ t lower stages/04-core.etir -o no.pte
 t lower $data/magic.onnx $plugin --dim batch=2 --backend xnnpack:min-ops=1 -o mixed.pte --explain -v
 t why $data/magic.onnx the_magic $plugin --dim batch=2
 
+echo "## a kernel by its schema"
+kernel='example::double.out(Tensor x, float factor=2, int[]? sizes=None, *, Tensor(a!) out, Tensor(b!) rest) -> (Tensor(a!), Tensor(b!))'
+t lower $data/magic.onnx --custom-op "com.example.Magic=$kernel" --dim batch=1..3 -o kernel.pte
+t inspect kernel.pte
+t verify kernel.pte --custom-op "com.example.Magic=$kernel"
+t print kernel.pte --custom-op "com.example.Magic=$kernel" --no-locations
+t inspect $data/magic.onnx --custom-op "com.example.Magic=$kernel"
+printf 'model: %s\ndim: {batch: 1..3}\ncustom-op: {com.example.Magic: "%s"}\n' "$data/magic.onnx" "$kernel" >kernel.yaml
+t lower --recipe kernel.yaml -o again.pte -q
+cmp kernel.pte again.pte
+t lower $data/magic.onnx --custom-op "com.example.Magic=$kernel" $plugin --dim batch=2 -o no.pte
+t lower $data/magic.onnx --custom-op "com.example.Magic=$kernel" --custom-op "com.example.Magic=$kernel" --dim batch=2 -o no.pte
+for schema in '' '(Tensor x' 'mine::a.out(Tensor x) -> Tensor' 'mine::a.out(Tensor x, *, Tensor(a!) out) -> (Tensor(a!), Tensor(b!))' \
+  'mine::a.out(Scalar x, *, Tensor(a!) out) -> Tensor(a!)' 'mine::b.out(float factor, Tensor x, *, Tensor(a!) out) -> Tensor(a!)' \
+  'mine::c.out(Tensor x, bool[] factor, *, Tensor(a!) out) -> Tensor(a!)' 'aten::relu.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)' \
+  'mine::d.out(Tensor x, int factor, *, Tensor(a!) out) -> Tensor(a!)' 'mine::e.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)' \
+  'mine::f.out(Tensor x, Tensor y, float factor, *, Tensor(a!) out) -> Tensor(a!)' 'mine::g.out(Tensor x, float factor, str mode, *, Tensor(a!) out) -> Tensor(a!)'; do
+  t lower $data/magic.onnx --custom-op "com.example.Magic=$schema" --dim batch=2 -o no.pte
+done
+t lower $data/magic.onnx --custom-op "Relu=$kernel" --dim batch=2 -o no.pte
+t lower $data/magic.onnx --custom-op "ai.onnx.Relu=$kernel" --dim batch=2 -o no.pte
+
 echo "## a backend says what it computes in integers"
 cat >net.etir <<'END'
 graph @forward level(aten) {

@@ -94,8 +94,8 @@ static void try_lowering(Inspection *i) {
   trial->sink.format = i->json ? DIAG_JSON : DIAG_TEXT;
   trial->sink.quiet = !s->sink.verbose;
   trial->ctx.linked_data = s->ctx.linked_data;
-  for (uint32_t k = 0; k < s->registry.plugin_count; k++)
-    (void)etc_session_set(trial, "plugin", s->registry.plugins[k]);
+  for (uint32_t k = 0; k < s->registry.option_count; k++)
+    (void)etc_session_set(trial, s->registry.options[k].name, s->registry.options[k].value);
   for (uint32_t k = 0; k < own->dim_count; k++)
     (void)etc_session_set(trial, "dim", flag_text(i, &own->dims[k].flag));
   for (uint32_t k = 0; k < i->dims.count; k++)
@@ -149,9 +149,10 @@ static void append_command(Inspection *i, StrBuf *out) {
   }
   if (i->line->session->ctx.linked_data)
     strbuf_append(out, SV(" --allow-linked-data"));
-  for (uint32_t k = 0; k < i->line->session->registry.plugin_count; k++) {
-    strbuf_append(out, SV(" --plugin "));
-    strbuf_append_word(out, sv_from(i->line->session->registry.plugins[k]));
+  const Registry *r = &i->line->session->registry;
+  for (uint32_t k = 0; k < r->option_count; k++) {
+    strbuf_printf(out, " --%s ", r->options[k].name);
+    strbuf_append_word(out, sv_from(r->options[k].value));
   }
   for (uint32_t k = 0; k < own->dim_count; k++) {
     strbuf_append(out, SV(" --dim "));
