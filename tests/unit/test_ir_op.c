@@ -183,6 +183,10 @@ static Status no_shape(Graph *g, NodeId n) {
   return STATUS_OK;
 }
 
+#define CLIP                                                                                       \
+  "mine::clip.out(Tensor x, int[] at=[], float limit=1.5, *, Tensor(a!) out, Tensor(b!) rest) -> " \
+  "(Tensor(a!), Tensor(b!))"
+
 static char schemas[OP_PLUGIN_MAX + 1][64], kernels[OP_PLUGIN_MAX + 1][32];
 static OpRow rows[OP_PLUGIN_MAX + 1];
 
@@ -203,7 +207,7 @@ static void *find_again(void *unused) {
 
 static void *add_all(void *unused) {
   Arena arena = {0};
-  for (int i = 0; i < OP_PLUGIN_MAX; i++)
+  for (int i = 0; i < OP_PLUGIN_MAX - 1; i++) /* one is that of CLIP */
     assert_null(op_add(&rows[i], &arena));
   arena_release(&arena);
   return unused;
@@ -211,12 +215,18 @@ static void *add_all(void *unused) {
 
 static void test_added(void **state) {
   Arena arena = {0};
+  OpId kernel = OP_NONE, again = OP_NONE;
   pthread_t finder, adders[2];
   make_rows();
   uint32_t before = op_count();
   assert_int_equal(before, OP_PLUGIN);
   assert_null(op_add(&rows[0], &arena));
   assert_int_equal(op_count(), before + 1);
+  assert_null(op_add_kernel(CLIP, no_shape, &arena, &kernel));
+  assert_int_equal(kernel, OP_PLUGIN + 1);
+  assert_string_equal(op_row(kernel)->schema,
+                      "mine::clip(Tensor x, int[] at=[], float limit=1.5) -> (Tensor, Tensor)");
+  assert_string_equal(op_row(kernel)->out, "mine::clip.out");
   pthread_create(&finder, NULL, find_again, NULL);
   for (int i = 0; i < 2; i++) /* the same rows, as two sessions that load one plug-in */
     pthread_create(&adders[i], NULL, add_all, NULL);
@@ -225,6 +235,11 @@ static void test_added(void **state) {
     pthread_join(adders[i], NULL);
   assert_int_equal(op_count(), OP_COUNT);
   assert_non_null(strstr(op_add(&rows[OP_PLUGIN_MAX], &arena), "more than 64 ops"));
+  assert_non_null(strstr(op_add_kernel("mine::k.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
+                                       no_shape, &arena, &kernel),
+                         "more than 64 ops"));
+  assert_null(op_add_kernel(CLIP, no_shape, &arena, &again)); /* the same as before */
+  assert_int_equal(again, OP_PLUGIN + 1);
   OpId op = op_find(SV("mine::op7"));
   assert_int_equal(op, op_find_out(SV("mine::op7.out")));
   assert_string_equal(op_row(op)->id, "mine::op7");
