@@ -1,5 +1,5 @@
-/* Moves of quantized tensors: views, permutes, slices, splits, joins, pads, maximum pools, nearest
- * pixels.
+/* Moves of quantized tensors: views, permutes, slices, splits, joins, pads, maxima, nearest pixels,
+ * rows at constant places.
  *
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
  * quantization, which changes no code and is the one form that backends look for. Of dequantized
@@ -108,6 +108,16 @@ static ValueId move_codes(Builder *b, NodeId n) {
     reals[i] = build_dequantize(b, operand(g, n, i), &q);
   ValueId moved = again(b, n, reals, count);
   return build_quantize(b, moved, &q);
+}
+
+/* The same of codes only: of weights these are rare, or have rules of their own. */
+static ValueId move_activation(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  bool indexed = node_cget(g, n)->op == OP_INDEX_SELECT;
+  if (value_dtype(g, node_result(g, n, 0)) == DTYPE_F32 ||
+      (indexed && !value_is_const(g, node_value(g, n, 2))))
+    return 0;
+  return move_codes(b, n);
 }
 
 /* The number that a code stands for, which is a scalar of the node. */
@@ -355,6 +365,8 @@ static const RewriteRule tables[] = {
 Status pass_move_quantized(PassContext *p, Graph *g) {
   TRY(pass_rewrite(p, g, tables, COUNT_OF(tables)));
   static const RewriteRule rows[] = {
+      {OP_AMAX, move_activation, "moves"},
+      {OP_AMIN, move_activation, "moves"},
       {OP_CAT, move_codes, "moves"},
       {OP_CLAMP, limit_reals, "limits"},
       {OP_CLONE, move_codes, "moves"},
@@ -363,11 +375,14 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_DEQUANTIZE_PER_TENSOR, other_scale, "pairs"},
       {OP_EXPAND_COPY, move_codes, "moves"},
       {OP_FLIP, move_codes, "moves"},
+      {OP_INDEX_SELECT, move_activation, "moves"},
       {OP_MAX_POOL2D_WITH_INDICES, move_codes, "moves"},
       {OP_PERMUTE_COPY, move_codes, "moves"},
+      {OP_PIXEL_SHUFFLE, move_activation, "moves"},
       {OP_REFLECTION_PAD1D, move_codes, "moves"},
       {OP_REFLECTION_PAD2D, move_codes, "moves"},
       {OP_REFLECTION_PAD3D, move_codes, "moves"},
+      {OP_REPEAT, move_activation, "moves"},
       {OP_REPLICATION_PAD1D, move_codes, "moves"},
       {OP_REPLICATION_PAD2D, move_codes, "moves"},
       {OP_REPLICATION_PAD3D, move_codes, "moves"},

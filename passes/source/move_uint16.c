@@ -1,18 +1,22 @@
-/* Moves of uint16 over dynamic sizes:
+/* Moves of codes of 16 bits:
  *
  *     to_copy(view(codes), f32)       =>   view(to_copy(codes, f32))
  *     to_copy(embedding(table), f32)  =>   to_copy(embedding(table - 32768), f32) + 32768
  *
- * Why: the runtime's kernels take no uint16. With sizes that are fixed they see the same bytes as
- * int16; a tensor that is resized for each call cannot be seen so. Models of 16 bits, as QNN has
- * them, have such moves between quantize and dequantize, and tables of embeddings. */
+ * Why: where codes are made of floats, the two conversions meet and go, and backends, which take no
+ * integers of 16 bits, compute the moves as well. And the runtime's kernels take no uint16: with
+ * sizes that are fixed they see the same bytes as int16, but a tensor that is resized for each call
+ * cannot be seen so. Models of 16 bits, as QNN has them, have such moves between quantize and
+ * dequantize, and tables of embeddings. */
 #include "ir/match.h"
 #include "passes/pass.h"
 
 enum { SHIFT = 1 << 15 };
 
 static bool is_move(OpId op) {
-  static const OpId moves[] = {OP_CAT,
+  static const OpId moves[] = {OP_AMAX,
+                               OP_AMIN,
+                               OP_CAT,
                                OP_CLONE,
                                OP_EMBEDDING,
                                OP_EXPAND_COPY,
@@ -22,6 +26,8 @@ static bool is_move(OpId op) {
                                OP_INDEX_TENSOR,
                                OP_MAX_POOL2D_WITH_INDICES,
                                OP_PERMUTE_COPY,
+                               OP_PIXEL_SHUFFLE,
+                               OP_REPEAT,
                                OP_SELECT_COPY_INT,
                                OP_SLICE_COPY_TENSOR,
                                OP_SPLIT_COPY_TENSOR,
@@ -40,6 +46,26 @@ static bool is_uint16(const Graph *g, ValueId v) {
   return value_type(g, v)->kind == TYPE_TENSOR && value_dtype(g, v) == DTYPE_U16;
 }
 
+static bool is_codes(const Graph *g, ValueId v) {
+  return value_type(g, v)->kind == TYPE_TENSOR && dtype_in(value_dtype(g, v), DT(U16) | DT(I16));
+}
+
+/* v, codes, is a conversion of floats, or moved from such ones, at most so many times. */
+static bool from_floats(const Graph *g, ValueId v, uint32_t depth) {
+  NodeId n = value_def(g, v);
+  if (!n || depth == 0)
+    return false;
+  if (node_cget(g, n)->op == OP_TO_COPY)
+    return dtype_in(value_dtype(g, node_value(g, n, 0)), DT(F32) | DT(F64));
+  bool all = is_move(node_cget(g, n)->op), any = false;
+  FOR_OPERANDS(
+      g, n, x, if (all && x && is_codes(g, x) && !value_is_const(g, x)) {
+        any = true;
+        all = from_floats(g, x, depth - 1);
+      })
+  return all && any;
+}
+
 typedef struct Move {
   Builder *b;
   DType to;
@@ -49,7 +75,7 @@ typedef struct Move {
 static ValueId converted(void *user, ValueId v) {
   Move *m = user;
   Graph *g = m->b->g;
-  if (!is_uint16(g, v))
+  if (!is_codes(g, v))
     return v;
   if (value_is_const(g, v))
     return build_cast(m->b, v, m->to);
@@ -85,7 +111,7 @@ static ValueId shifted(void *user, ValueId v) {
 
 static bool moves_constants(const Graph *g, NodeId n) {
   bool all = true;
-  FOR_OPERANDS(g, n, v, all = all && (!v || !is_uint16(g, v) || value_is_const(g, v));)
+  FOR_OPERANDS(g, n, v, all = all && (!v || !is_codes(g, v) || value_is_const(g, v));)
   return all;
 }
 
@@ -99,12 +125,15 @@ static uint32_t result_index(const Graph *g, ValueId v) {
 
 /* The move that n converts the result of, if what n makes holds all codes; else 0. */
 static NodeId converted_move(const Graph *g, NodeId n) {
+  enum { DEPTH = 16 };
   ValueId x = node_cget(g, n)->op == OP_TO_COPY ? node_value(g, n, 0) : 0;
-  if (!x || !is_uint16(g, x) || type_is_static(value_type(g, x)) ||
-      !dtype_in(value_dtype(g, node_result(g, n, 0)), DT(I32) | DT(I64) | DT(F32) | DT(F64)))
+  NodeId move = x && is_codes(g, x) ? value_def(g, x) : 0;
+  if (!move || !is_move(node_cget(g, move)->op))
     return 0;
-  NodeId move = value_def(g, x);
-  return move && is_move(node_cget(g, move)->op) ? move : 0;
+  DType to = value_dtype(g, node_result(g, n, 0));
+  if (is_uint16(g, x) && !type_is_static(value_type(g, x)))
+    return dtype_in(to, DT(I32) | DT(I64) | DT(F32) | DT(F64)) ? move : 0;
+  return dtype_in(to, DT(F32) | DT(F64)) && from_floats(g, x, DEPTH) ? move : 0;
 }
 
 static Status convert_before(Graph *g, NodeId n, NodeId move) {

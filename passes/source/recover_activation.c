@@ -104,6 +104,37 @@ static ValueId gelu(Builder *b, NodeId n) {
   return build(b, OP_GELU, A_VAL(x), A_STR(exact ? "none" : "tanh"));
 }
 
+/* v is x times a constant factor, 1 where it is no product with one. */
+static ValueId without_factor(const Graph *g, ValueId v, double *factor) {
+  ValueId x;
+  *factor = 1;
+  return match_with_number(g, v, OP_MUL_TENSOR, &x, factor) ? x : v;
+}
+
+/* x * gate(x), either of them times a number, is a gelu times twice that number: tools that move
+ * factors into the weights behind them (onnxsim does) leave no half. */
+static ValueId scaled_gelu(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  for (uint32_t i = 0; i < 2; i++) {
+    double of_gate, of_x;
+    ValueId x = 0, gate = without_factor(g, node_value(g, n, i), &of_gate);
+    ValueId operand = node_value(g, n, 1 - i), bare = without_factor(g, operand, &of_x);
+    bool exact = erf_gate(g, gate, &x);
+    if (!exact && !tanh_gate(g, gate, &x))
+      continue;
+    if (x == operand)
+      of_x = 1;
+    else if (x != bare)
+      continue;
+    if (!match_fits(g, n, x))
+      continue;
+    ValueId whole = build(b, OP_GELU, A_VAL(x), A_STR(exact ? "none" : "tanh"));
+    return build_binary(b, OP_MUL_TENSOR, whole,
+                        build_scalar(b, value_dtype(g, x), 2 * of_gate * of_x));
+  }
+  return 0;
+}
+
 /* x * sigmoid(x) */
 static ValueId silu(Builder *b, NodeId n) {
   Graph *g = b->g;
@@ -178,5 +209,8 @@ Status pass_recover_activation(PassContext *p, Graph *g) {
       {OP_MUL_TENSOR, silu, "silu"},
       {OP_WHERE_SELF, softplus, "softplus"},
   };
-  return pass_rewrite(p, g, rows, COUNT_OF(rows));
+  /* Where no product with a half follows, which the first of the rows above would have seen. */
+  static const RewriteRule rest[] = {{OP_MUL_TENSOR, scaled_gelu, "gelu"}};
+  TRY(pass_rewrite(p, g, rows, COUNT_OF(rows)));
+  return pass_rewrite(p, g, rest, COUNT_OF(rest));
 }

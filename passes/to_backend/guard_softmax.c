@@ -42,6 +42,12 @@ static bool is_supported_type(const Graph *g, ValueId v) {
   return dtype_in(value_dtype(g, v), DT(F32) | DT(F16));
 }
 
+/* What v is a conversion of, from another float type: both are NaN at the same places. */
+static ValueId unconverted(const Graph *g, ValueId v) {
+  NodeId convert = match_op(g, v, OP_TO_COPY);
+  return convert && is_supported_type(g, node_value(g, convert, 0)) ? node_value(g, convert, 0) : v;
+}
+
 /* softmax of scores, of which none is -inf. */
 static ValueId limited_softmax(Builder *b, ValueId scores, int64_t dim) {
   ValueId limited = build(b, OP_CLAMP, A_VAL(scores), A_FLOAT(lowest(b->g, scores)));
@@ -50,10 +56,10 @@ static ValueId limited_softmax(Builder *b, ValueId scores, int64_t dim) {
 
 static ValueId guarded(Builder *b, NodeId n) {
   Graph *g = b->g;
-  ValueId p = node_value(g, n, 2);
+  ValueId p = unconverted(g, node_value(g, n, 2));
   NodeId test = match_op(g, node_value(g, n, 0), OP_ISNAN), soft = match_op(g, p, OP_SOFTMAX);
   double number;
-  if (!test || node_value(g, test, 0) != p || !soft || !is_supported_type(g, p) ||
+  if (!test || unconverted(g, node_value(g, test, 0)) != p || !soft || !is_supported_type(g, p) ||
       !match_number(g, node_value(g, n, 1), &number) || number != 0)
     return 0;
   ValueId scores = node_value(g, soft, 0), mask = mask_of(g, scores);
@@ -63,13 +69,9 @@ static ValueId guarded(Builder *b, NodeId n) {
       build(b, OP_ADD_TENSOR, A_VAL(mask), A_VAL(build_scalar(b, dtype, -lowest(g, mask))));
   ValueId least = build(b, OP_ADD_TENSOR, A_VAL(above), A_VAL(build_scalar(b, dtype, 1)));
   ValueId seen = build(b, OP_CLAMP, A_VAL(least), A_FLOAT(0), A_FLOAT(1));
-  return build(b, OP_MUL_TENSOR, A_VAL(weights), A_VAL(seen));
-}
-
-/* What v is a conversion of, from another float type. */
-static ValueId unconverted(const Graph *g, ValueId v) {
-  NodeId convert = match_op(g, v, OP_TO_COPY);
-  return convert && is_supported_type(g, node_value(g, convert, 0)) ? node_value(g, convert, 0) : v;
+  ValueId product = build(b, OP_MUL_TENSOR, A_VAL(weights), A_VAL(seen));
+  DType wanted = value_dtype(g, node_result(g, n, 0));
+  return wanted == dtype ? product : build_cast(b, product, wanted);
 }
 
 static ValueId cleared(Builder *b, NodeId n) {

@@ -16,7 +16,7 @@ SPELT_OUT = {"Div", "Add", "Subtract", "Multiply"}
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases, narrow_blocks, tables, channel_zeros, half_weights, nibble_channels, nibble_blocks, lines, first_row, normalized_weights):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases, narrow_blocks, tables, channel_zeros, half_weights, nibble_channels, nibble_blocks, lines, first_row, normalized_weights, moved_codes):
         yield from make()
 
 
@@ -577,3 +577,18 @@ def depthwise_phases():
                        "bs": F32(0.031113) * weights[0], "bz": np.zeros_like(weights[0], I32)}
             yield (f"depthwise-phases-{kernel}{'-channels' if channels else ''}", model(text.format(axis, axis, attributes), {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.0213],
                    {"DepthwiseConv2d", "Concatenate2", "StaticReshape", "StaticTranspose"} if channels else set())
+
+
+def moved_codes():
+    """Moves that ONNX Runtime's optimizer leaves between quantize and dequantize alone; of codes of 16 bits no kernel of XNNPACK takes one."""
+    x = np.random.default_rng(41).standard_normal((1, 8, 4, 6)).astype(F32)
+    more = {"which": np.array([2, 0, 5]), "times": np.array([1, 1, 2, 1]), "flat": np.array([1, -1]), "plane": np.array([2, 3])}
+    moves = {"shuffle": "DepthToSpace(xq) blocksize=2", "tile": "Tile(xq, times)", "largest": "ReduceMax(xq, plane)", "channels": "Gather(xq, which) axis=1",
+             "view": "Reshape(xq, flat)", "permute": "Transpose(xq) perm=0,2,3,1"}
+    for dtype in (I8, U8, np.int16, np.uint16):
+        wide = np.dtype(dtype).itemsize == 2
+        step, zero = 0.0002 if wide else 0.03, {"i": 0, "u": 2 ** (8 * np.dtype(dtype).itemsize - 1)}[np.dtype(dtype).kind]
+        for name in moves if not wide else ("channels", "view", "permute"):
+            text = f"xq = QuantizeLinear(x, xs, xz)\nyq = {moves[name]}\nyr = DequantizeLinear(yq, xs, xz)\nz = Sigmoid(yr)"
+            numbers = {**more, "xs": F32(step), "xz": dtype(zero)}
+            yield f"moved-{name}-{np.dtype(dtype).name}", model(text, {"x": x}, numbers, {"yr": F32, "z": F32}, opset=21), {"x": x}, [step, None], None
