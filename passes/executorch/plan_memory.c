@@ -65,6 +65,8 @@ static Status check_dims(PassContext *p, const Graph *g, ValueId v) {
     strbuf_release(&name);
     if (!sym_is_const(t->dims[i]))
       diag_hint(d, "give dynamic dimensions lower upper bounds (--dim NAME=LO..HI)");
+    else if (!n)
+      diag_hint(d, "give the input smaller dimensions (--dim NAME=N)");
     return diag_end(d);
   }
   return STATUS_OK;

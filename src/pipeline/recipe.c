@@ -35,21 +35,6 @@ static void add_entry(Reader *r, StrView key, StrView value) {
              (Entry){.method = r->method, .key = key, .value = value, .at = yaml_place(r->yaml)});
 }
 
-/* A list of values, each as if the option were given once more. */
-static EtcStatus read_list(Reader *r, StrView key) {
-  EtcStatus status = ETC_OK;
-  bool some = false;
-  while (yaml_more(r->yaml, &status)) {
-    StrView value = {0};
-    TRY(yaml_scalar(r->yaml, "a value", &value));
-    add_entry(r, key, value);
-    some = true;
-  }
-  if (status == ETC_OK && !some)
-    return yaml_wrong(r->yaml, "leave the key out", SV_FMT " has an empty list", SV_ARG(key));
-  return status;
-}
-
 /* A scalar, or a list that is joined. */
 static EtcStatus read_joined(Reader *r, const char *between, StrView *value) {
   if (r->yaml->event.type != YAML_SEQUENCE_START_EVENT)
@@ -184,6 +169,26 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
 /* Keys that are no options. */
 static bool is_structure(StrView key) {
   return sv_eq(key, SV("methods")) || sv_eq(key, SV("include"));
+}
+
+/* A list of values, or of mappings of names to values, each as if the option were given once more.
+ */
+static EtcStatus read_list(Reader *r, StrView key) {
+  EtcStatus status = ETC_OK;
+  bool some = false;
+  while (yaml_more(r->yaml, &status)) {
+    StrView value = {0};
+    some = true;
+    if (r->yaml->event.type == YAML_MAPPING_START_EVENT && !is_structure(key)) {
+      TRY(read_pairs(r, key));
+      continue;
+    }
+    TRY(yaml_scalar(r->yaml, "a value", &value));
+    add_entry(r, key, value);
+  }
+  if (status == ETC_OK && !some)
+    return yaml_wrong(r->yaml, "leave the key out", SV_FMT " has an empty list", SV_ARG(key));
+  return status;
 }
 
 static EtcStatus read_key(Reader *r, StrView *key) {

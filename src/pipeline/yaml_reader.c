@@ -66,6 +66,24 @@ void yaml_close(YamlReader *r) {
   xfree(r);
 }
 
+/* What the parser did not understand, with what to do where the reason is known. */
+static EtcStatus not_yaml(YamlReader *r) {
+  size_t at = r->parser.problem_mark.index;
+  char c = at < r->text.size ? r->text.data[at] : 0;
+  if (r->parser.error == YAML_READER_ERROR)
+    return yaml_wrong(r, "the file is not text in UTF-8 from there on: is it the right file?", "%s",
+                      r->parser.problem);
+  if (r->parser.error == YAML_SCANNER_ERROR && c == '\t')
+    return yaml_wrong(r, "indent with spaces", "a tab where YAML allows only spaces");
+  if (r->parser.error == YAML_SCANNER_ERROR && (c == '@' || c == '`'))
+    return yaml_wrong(r, "put it in quotes: \"@NAME\"",
+                      "in YAML a text without quotes cannot begin with '%c'", c);
+  return yaml_wrong(r,
+                    "the file is not YAML from there on: look for a bracket, a quote or a colon "
+                    "that is missing before it",
+                    "%s", r->parser.problem ? r->parser.problem : "this is not YAML");
+}
+
 EtcStatus yaml_next(YamlReader *r) {
   if (r->has_event)
     yaml_event_delete(&r->event);
@@ -73,15 +91,10 @@ EtcStatus yaml_next(YamlReader *r) {
   if (r->parser.error == YAML_MEMORY_ERROR)
     memory_fail(SIZE_MAX);
   if (!r->has_event)
-    return yaml_wrong(
-        r,
-        r->parser.error == YAML_READER_ERROR
-            ? "the file is not text in UTF-8 from there on: is it the right file?"
-            : "the file is not YAML from there on: look for a bracket, a quote or a colon that is "
-              "missing before it",
-        "%s", r->parser.problem ? r->parser.problem : "this is not YAML");
+    return not_yaml(r);
   if (r->event.type == YAML_ALIAS_EVENT)
-    return yaml_wrong(r, NULL, "aliases are not supported");
+    return yaml_wrong(r, "write the value itself in place of the alias",
+                      "aliases are not supported");
   return ETC_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "interp/npy.h"
 #include "ir/op.h"
 #include "support/number.h"
 #include "support/text.h"
@@ -301,9 +302,11 @@ Status stats_read(StatsFile *file, DiagSink *sink, const char *path) {
     if (!read_file(&r, file)) {
       Diag *d = diag_begin(sink, DIAG_STATS_FORMAT, diag_file(path));
       if (r.line <= 1)
-        diag_message(d, "this is not a file of statistics of this version");
+        diag_message(d, "this is not a file of statistics, or one of another version");
       else
         diag_message(d, "the file of statistics is damaged at line %u", r.line);
+      if (npy_is_array(mapped.data, mapped.size))
+        diag_hint(d, "samples are for --calibrate, or for --data of 'etc calibrate'");
       status = diag_end(d);
     }
     file_unmap(&mapped);
