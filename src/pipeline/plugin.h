@@ -23,6 +23,7 @@
 #include "backends/backend.h"
 #include "backends/selection.h"
 #include "ir/builder.h"
+#include "ir/match.h"
 #include "ops/delegate.h"
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
