@@ -83,7 +83,7 @@ static Status check_sizes(PassContext *p, const Graph *g) {
 
 /* --- the limit on memory --- */
 
-enum { LARGEST_NAMED = 3 };
+enum { LARGEST_NAMED = 3, LARGEST_SEEN = 16 };
 
 /* Whether the value is planned into `bank`; bank_of (by span) NULL: into any. */
 static bool in_bank(const Liveness *l, ValueId v, const uint32_t *bank_of, uint32_t bank) {
@@ -109,34 +109,46 @@ static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *
   return best;
 }
 
-static void note_tensor(Diag *d, const Graph *g, ValueId v) {
-  StrBuf text = {0};
+static void describe_tensor(const Graph *g, ValueId v, StrBuf *text) {
   StrView name = value_name(g, v);
   NodeId n = value_def(g, v);
   DiagPlace place = n ? node_place(g, n) : DIAG_NOWHERE;
   if (name.size)
-    strbuf_printf(&text, "'" SV_FMT "', ", SV_ARG(name));
-  type_describe(g, value_type(g, v), &text);
-  strbuf_append(&text, SV(": up to "));
-  strbuf_append_bytes(&text, type_bytes_upper(g, value_type(g, v)));
+    strbuf_printf(text, "'" SV_FMT "', ", SV_ARG(name));
+  type_describe(g, value_type(g, v), text);
+  strbuf_append(text, SV(": up to "));
+  strbuf_append_bytes(text, type_bytes_upper(g, value_type(g, v)));
   if (place.op.size)
-    strbuf_printf(&text, ", made by " SV_FMT, SV_ARG(place.op));
+    strbuf_printf(text, ", made by " SV_FMT, SV_ARG(place.op));
   if (place.node.size)
-    strbuf_printf(&text, " '" SV_FMT "'", SV_ARG(place.node));
-  diag_note(d, "%s", strbuf_cstr(&text));
-  strbuf_release(&text);
+    strbuf_printf(text, " '" SV_FMT "'", SV_ARG(place.node));
 }
 
+/* Tensors of which there is the same to say, such as those of one convolution, are one note. */
 static void note_largest(Diag *d, const Graph *g, const Liveness *l, const uint32_t *bank_of,
                          uint32_t bank) {
-  uint32_t listed[LARGEST_NAMED];
-  for (uint32_t i = 0; i < LARGEST_NAMED; i++) {
-    ValueId v = largest_value(g, l, listed, i, bank_of, bank);
+  uint32_t listed[LARGEST_SEEN], alike = 0, notes = 0;
+  StrBuf last = {0}, text = {0};
+  for (uint32_t i = 0; i <= LARGEST_SEEN && notes < LARGEST_NAMED; i++) {
+    ValueId v = i < LARGEST_SEEN ? largest_value(g, l, listed, i, bank_of, bank) : 0;
+    strbuf_clear(&text);
+    if (v) {
+      describe_tensor(g, v, &text);
+      listed[i] = l->span_of[v];
+    }
+    if (alike && (!v || strcmp(strbuf_cstr(&text), strbuf_cstr(&last)) != 0)) {
+      diag_note(d, alike > 1 ? "%s (%u tensors)" : "%s", strbuf_cstr(&last), alike);
+      alike = 0;
+      notes++;
+    }
     if (!v)
       break;
-    note_tensor(d, g, v);
-    listed[i] = l->span_of[v];
+    alike++;
+    strbuf_clear(&last);
+    strbuf_append(&last, sv_from(strbuf_cstr(&text)));
   }
+  strbuf_release(&last);
+  strbuf_release(&text);
 }
 
 static bool has_dynamic_sizes(const Graph *g) {

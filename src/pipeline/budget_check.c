@@ -72,14 +72,39 @@ static bool is_arena(const PteArena *a, StrView name) {
          (a->bank && sv_eq(a->bank->name, name));
 }
 
+typedef struct Item {
+  StrView name;
+  uint64_t bytes;
+  uint32_t first; /* which of the tensors is the first of the name */
+} Item;
+
+static int largest_item(const void *a, const void *b) {
+  const Item *x = a, *y = b;
+  int order = ORDER(y->bytes, x->bytes);
+  return order ? order : ORDER(x->first, y->first);
+}
+
+/* Tensors of one name, such as both results of a pool, are one item. */
 static const char *largest_live(const Check *c, const PteArena *a) {
+  if (!a || !a->live_count)
+    return "";
   StrBuf text = {0};
-  for (uint32_t i = 0; a && i < a->live_count && i < SHOWN; i++)
-    append_item(&text, a->live[i].name, a->live[i].bytes);
-  if (a && a->live_count) {
-    strbuf_append(&text, SV(", in use at "));
-    strbuf_append_printable(&text, a->at);
+  KeyMap known = keymap_make(&c->s->arena, c->s->ctx.names.seed);
+  Item *items = ARENA_ARRAY(&c->s->arena, Item, a->live_count);
+  uint32_t count = 0, *slot;
+  for (uint32_t i = 0; i < a->live_count; i++) {
+    StrView name = a->live[i].name;
+    if (!keymap_get(&known, name.data, (uint32_t)name.size, &slot)) {
+      items[count++] = (Item){name, 0, i};
+      *slot = count;
+    }
+    items[*slot - 1].bytes += a->live[i].bytes;
   }
+  qsort(items, count, sizeof *items, largest_item);
+  for (uint32_t i = 0; i < count && i < SHOWN; i++)
+    append_item(&text, items[i].name, items[i].bytes);
+  strbuf_append(&text, SV(", in use at "));
+  strbuf_append_printable(&text, a->at);
   return strbuf_keep(&text, &c->s->arena).data;
 }
 
