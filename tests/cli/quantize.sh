@@ -135,6 +135,7 @@ bad 'float:\n'
 bad ''
 bad 'float: [@first]\n'
 bad 'float: ["@nowhere"]\n'
+bad 'float: ["@frist"]\n'
 # Operators of ONNX: nodes of none here, and a lower case one.
 bad 'float: [Relu, LSTM]\n'
 bad 'float: [linear]\n'
