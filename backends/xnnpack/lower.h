@@ -332,8 +332,7 @@ XnnId xl_scaled(XnnLowering *l, XnnId in, double factor);
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out);
 void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out);
 /* Elements [begin, begin + size) of one dim. */
-void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
-              XnnId out);
+void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size, XnnId out);
 /* A temporary that is in, cut on one dim. */
 XnnId xl_sliced(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size);
 /* Cuts on several dims; sizes of 0 stand for all of a dim. */
@@ -341,9 +340,14 @@ void xl_slice_dims(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *offs
                    const uint32_t *sizes, XnnId out);
 enum { XL_JOINED_AT_ONCE = 5 }; /* by one node of XNNPACK */
 void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis, XnnId out);
-/* in, of these dims (NULL: not known), with so many elements of value before and after it. */
-void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const uint32_t *before,
-            const uint32_t *after, float value, XnnId out);
+/* Elements of value before and after each dim. */
+typedef struct XnnPad {
+  const SymInt *dims; /* of the operand; NULL: not known */
+  uint32_t rank;
+  uint32_t before[XNN_MAX_RANK], after[XNN_MAX_RANK];
+  float value;
+} XnnPad;
+void xl_pad(XnnLowering *l, XnnId in, const XnnPad *pad, XnnId out);
 /* y = positions begin, begin + step, ... of one dim of x. */
 void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, int64_t step,
                       ValueId y);

@@ -85,17 +85,19 @@ void lower_max_pool(XnnLowering *l, NodeId n) {
 /* Zeros around the image, which the divisor counts; what ceil_mode hangs over stays padding. */
 static XnnId padded(XnnLowering *l, NodeId n, XnnId in, Pool *p) {
   ValueId x = node_value(l->g, n, 0);
-  uint32_t pads[] = {0, p->before[0], p->before[1], 0};
-  if (pads[1] + pads[2] == 0)
+  const uint32_t *pads = p->before;
+  if (pads[0] + pads[1] == 0)
     return in;
   SymInt dims[] = {value_dim(l->g, x, 0), value_dim(l->g, x, 2), value_dim(l->g, x, 3),
                    value_dim(l->g, x, 1)};
-  XnnId out = XL_TEMP(l, xl_dim(l, x, 0), xl_dim(l, x, 2) + 2 * pads[1],
-                      xl_dim(l, x, 3) + 2 * pads[2], xl_dim(l, x, 1));
-  xl_pad(l, in, dims, 4, pads, pads, 0, out);
+  XnnId out = XL_TEMP(l, xl_dim(l, x, 0), xl_dim(l, x, 2) + 2 * pads[0],
+                      xl_dim(l, x, 3) + 2 * pads[1], xl_dim(l, x, 1));
+  const XnnPad pad = {
+      .dims = dims, .rank = 4, .before = {0, pads[0], pads[1]}, .after = {0, pads[0], pads[1]}};
+  xl_pad(l, in, &pad, out);
   for (uint32_t i = 0; i < 2; i++) {
+    p->after[i] -= p->before[i];
     p->before[i] = 0;
-    p->after[i] -= pads[1 + i];
   }
   return out;
 }
