@@ -192,9 +192,10 @@ static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   return diag_end(d);
 }
 
-/* A bank that the tensors left for it do not fit in. */
-static Status report_full(PassContext *p, const MemoryPlan *m, uint32_t bank, uint64_t missing) {
-  const MemoryBank *b = &m->options->banks[bank];
+/* The last bank does not have room for all that is left for it. */
+static Status report_full(PassContext *p, const MemoryPlan *m, uint64_t missing) {
+  uint32_t last = m->banks - 1;
+  const MemoryBank *b = &m->options->banks[last];
   Diag *d = diag_begin(p->sink, DIAG_BANK_FULL, DIAG_NOWHERE);
   StrBuf text = {0};
   strbuf_printf(&text, "bank '" SV_FMT "' of ", SV_ARG(b->name));
@@ -205,12 +206,12 @@ static Status report_full(PassContext *p, const MemoryPlan *m, uint32_t bank, ui
                                     : SV(" for the tensors of the program"));
   diag_message(d, "%s", strbuf_cstr(&text));
   strbuf_release(&text);
-  note_largest(d, m->g, &m->live, m->bank, bank);
+  note_largest(d, m->g, &m->live, m->bank, last);
   return diag_end(d);
 }
 
 static bool has_delegate(const Graph *g) {
-  for (NodeId n = g->first; n; n = node_cget(g, n)->next)
+  for (FOR_NODES(g, n))
     if (op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
       return true;
   return false;
@@ -360,10 +361,9 @@ static Status place_in_banks(PassContext *p, MemoryPlan *m) {
                    .banks = m->options->banks,
                    .bank_count = m->banks,
                    .spare = m->spare};
-  uint64_t missing = 0;
-  uint32_t full = 0;
-  TRY(plan_banks(p, &q, m->bank, m->offsets, m->totals, &full, &missing));
-  return missing ? report_full(p, m, full, missing) : STATUS_OK;
+  BankPlan plan = {.bank = m->bank, .offsets = m->offsets, .totals = m->totals};
+  TRY(plan_banks(p, &q, &plan));
+  return plan.missing ? report_full(p, m, plan.missing) : STATUS_OK;
 }
 
 static void find_problem(PassContext *p, MemoryPlan *m) {

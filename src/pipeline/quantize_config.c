@@ -82,7 +82,7 @@ EtcStatus quantize_config_read(Session *s, const char *path, QuantOptions *optio
   TRY(session_status(file_map(&file, &s->arena, &s->sink, path)));
   options->floats = options->weight_only = SV("");
   EtcStatus status = yaml_open(&r, s, DIAG_QUANT_CONFIG, "a quantization config",
-                               sv_from(file.path), file.data, file.size);
+                               sv_from(file.path), yaml_text(&file));
   if (status == ETC_OK) {
     status = read_all(r, options);
     yaml_close(r);

@@ -313,8 +313,8 @@ static EtcStatus set_entries(const Reader *r, const char *folder, int priority) 
   return ETC_OK;
 }
 
-static EtcStatus read_bytes(Reader *r, StrView file, const uint8_t *data, uint64_t size) {
-  TRY(yaml_open(&r->yaml, r->s, DIAG_RECIPE, "a recipe", file, data, size));
+static EtcStatus read_text(Reader *r, StrView file, StrView text) {
+  TRY(yaml_open(&r->yaml, r->s, DIAG_RECIPE, "a recipe", file, text));
   EtcStatus status = read_all(r);
   yaml_close(r->yaml);
   return status;
@@ -393,12 +393,12 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
   const char *folder = shipped ? "" : folder_of(s, chain->path);
   MappedFile file;
   if (shipped) {
-    status = read_bytes(&r, name, (const uint8_t *)shipped->text, strlen(shipped->text));
+    status = read_text(&r, name, sv_from(shipped->text));
   } else {
     TRY(check_exists(s, chain));
     TRY(check_readable(s, chain));
     TRY(session_status(file_map(&file, &s->arena, &s->sink, chain->path)));
-    status = read_bytes(&r, name, file.data, file.size);
+    status = read_text(&r, name, yaml_text(&file));
     file_unmap(&file);
   }
   if (status == ETC_OK)

@@ -44,20 +44,19 @@ static void delete_parser(void *block) {
 }
 
 EtcStatus yaml_open(YamlReader **out, Session *s, DiagCode code, const char *what, StrView file,
-                    const uint8_t *data, uint64_t size) {
+                    StrView text) {
   DiagPlace place = DIAG_NOWHERE;
   place.file = file;
-  if (size == 0)
+  if (text.size == 0)
     return session_status(diag_report(&s->sink, code, place, "the file is empty"));
-  if (size > MAX_SIZE)
+  if (text.size > MAX_SIZE)
     return session_status(
         diag_report(&s->sink, code, place, "%s has more than %d bytes", what, MAX_SIZE));
   YamlReader *r = *out = memory_guard(sizeof *r, delete_parser);
-  *r = (YamlReader){.s = s, .code = code, .what = what, .file = file};
-  r->text = (StrView){(const char *)data, (size_t)size};
+  *r = (YamlReader){.s = s, .code = code, .what = what, .file = file, .text = text};
   if (!yaml_parser_initialize(&r->parser))
     memory_fail(sizeof r->parser);
-  yaml_parser_set_input_string(&r->parser, data, (size_t)size);
+  yaml_parser_set_input_string(&r->parser, (const uint8_t *)text.data, text.size);
   return ETC_OK;
 }
 

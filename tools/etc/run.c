@@ -292,9 +292,14 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
     const InputArrays *input = &arrays->inputs[i];
     arrays->tensors[i] = input->items[input->count == 1 ? 0 : k].tensor;
   }
+  const InterpCall call = {.inputs = arrays->tensors,
+                           .input_count = arrays->count,
+                           .states = states,
+                           .outputs = outputs,
+                           .trace = results->profile ? profile_step : NULL,
+                           .trace_user = results->profile};
   uint64_t begin = clock_ns();
-  TRY(interp_traced_call(g, arrays->tensors, arrays->count, states, arena, outputs,
-                         results->profile ? profile_step : NULL, results->profile));
+  TRY(interp_call(g, &call, arena));
   results->seconds += clock_seconds_since(begin);
   if (results->dropped)
     return STATUS_OK;
