@@ -25,7 +25,7 @@ typedef enum XnnLayouts {
   XL_NORM,    /* of groups */
   XL_WHERE,   /* perhaps PReLU */
   XL_DYNAMIC, /* as XL_FIRST of what is quantized at run time */
-  XL_UNREAD   /* no node: its results are not read */
+  XL_UNREAD   /* no node of its own: those that use it compute it */
 } XnnLayouts;
 
 XnnLayouts xl_layouts(OpId op);
