@@ -45,8 +45,8 @@ static void pool(XnnLowering *l, XnnNodeKind kind, const Pool *p, XnnId in, XnnI
                  0);
 }
 
-/* A window is read whole for each element of the result. Maxima along one dim and then the other
- * read fewer, but store those between them: less than half as many make up for that. */
+/* A max pool reads the whole window for each element of the result. Maxima along one dim and then
+ * the other read fewer elements, but store an intermediate: worth it from half as many reads on. */
 static bool separates(const Pool *p) {
   uint64_t window = (uint64_t)p->kernel[0] * p->kernel[1],
            apart = (uint64_t)p->kernel[1] * p->stride[0] + p->kernel[0];
@@ -242,7 +242,9 @@ void lower_upsample_nearest(XnnLowering *l, NodeId n) {
     repeat(l, n, factor, xl_result_nhwc(l, y));
 }
 
-/* The mean over windows of h x w with padding that counts for nothing; `sizes` become its own. */
+/* The mean over windows of h x w, in which padding does not count; sizes become those of the
+ * result.
+ */
 static XnnId window_mean(XnnLowering *l, XnnId in, SymInt *sizes, Pool *window, XnnId out) {
   for (uint32_t i = 0; i < 2; i++) {
     window->stride[i] = window->dilation[i] = 1;

@@ -16,9 +16,9 @@ typedef struct Lexer {
 } Lexer;
 
 void lexer_skip(Lexer *l);
-/* Whether the text goes on with these characters, which are then taken. */
+/* Whether the text goes on with these characters; if so, consumes them. */
 bool lexer_accept(Lexer *l, const char *characters);
-/* Whether the text goes on with this whole word, which is then taken: "input" not from "inputs". */
+/* Whether the text goes on with this whole word; if so, consumes it: "input" not from "inputs". */
 bool lexer_accept_word(Lexer *l, const char *word);
 /* The next character, 0 at the end. */
 char lexer_peek(Lexer *l);
