@@ -1,8 +1,8 @@
 /* A pass that makes a sigmoid of each relu. */
 #include <etc/plugin.h>
 
-/* What replaces the result of node n, built before it; 0, or a value of another type, would leave the
- * node. */
+/* What replaces the result of node n, built before it; 0, or a value of another type, would leave
+ * the node. */
 static ValueId sigmoid(Builder *b, NodeId n) {
   return build(b, OP_SIGMOID, A_VAL(node_value(b->g, n, 0)));
 }
