@@ -103,3 +103,4 @@ t verify a.pte --json
 t size a.pte --nowhere
 # A value behind '=' belongs to the long form.
 t lower $data/add.onnx -o=z.pte
+t lower $data/accumlate.onnx -o no.pte
