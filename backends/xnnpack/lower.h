@@ -302,11 +302,11 @@ float xl_scale_at(const Graph *g, const Quantization *q, uint64_t at);
 /* The twin of a matrix [outputs, inputs] with a scale for each block of the inputs
  * (lower_block_weights.c): one filter of 4 bits, or one of 8 for each block, whose ids follow each
  * other. *shift: what zero points add to each block. XNN_NONE when XNNPACK has no such weights. */
-XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
-                    const uint32_t *dims, const uint32_t *perm, XnnId *shift);
+XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, const uint32_t dims[2],
+                    const uint32_t perm[2], XnnId *shift);
 /* Likewise of 8 bits with a scale and a zero point for each output: one filter. */
-XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
-                  const uint32_t *dims, const uint32_t *perm, XnnId *shift);
+XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, const uint32_t dims[2],
+                  const uint32_t perm[2], XnnId *shift);
 /* Weights or a bias whose element i is element from[i] of the constant v, or 0 where that is
  * XL_NO_ELEMENT. Dim 0 are the output channels. wide: of f16 as f32. */
 enum { XL_NO_ELEMENT = -1 };
