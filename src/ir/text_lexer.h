@@ -35,6 +35,8 @@ Status lexer_expected(Lexer *l, const char *what);
 Status lexer_expect(Lexer *l, const char *characters);
 Status lexer_u64(Lexer *l, const char *what, uint64_t *out);
 Status lexer_i64(Lexer *l, const char *what, int64_t *out);
+/* "%7": the number of a value, and where it stands, for messages. */
+Status lexer_value(Lexer *l, const char **at, uint64_t *number);
 /* "text" on one line, escapes taken back; appended to out. */
 Status lexer_string(Lexer *l, const char *what, StrBuf *out);
 /* The characters between the quotes of a string without escapes (hex"..."). */
