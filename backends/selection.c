@@ -81,11 +81,31 @@ static bool selects_any(StrView term, const Graph *g) {
   return false;
 }
 
-void selection_warn_unused(DiagSink *sink, const char *setting, StrView selection, const Graph *g) {
+/* The nearest name of a node where the term has no star. */
+static void hint_node(Diag *d, StrView term, const Graph *g) {
+  Arena scratch = {0};
+  const char **names = ARENA_ARRAY(&scratch, const char *, g->node_count);
+  size_t count = 0;
+  for (FOR_NODES(g, n))
+    if (node_place(g, n).node.size)
+      names[count++] = arena_strdup(&scratch, node_place(g, n).node);
+  if (names_node(term) && !memchr(term.data, '*', term.size))
+    (void)diag_hint_nearest(d, (StrView){term.data + 1, term.size - 1}, names, count);
+  arena_release(&scratch);
+}
+
+void selection_warn_unused(DiagSink *sink, const char *option, const char *setting,
+                           StrView selection, const Graph *g) {
   StrView term;
-  while (selection_next(&selection, &term))
-    if ((names_node(term) || selection_names_operator(term)) && !selects_any(term, g))
-      (void)diag_report(sink, DIAG_SELECTION_UNUSED, DIAG_NOWHERE,
-                        "%s=" SV_FMT ": no node of '" SV_FMT "' has that %s", setting, SV_ARG(term),
-                        SV_ARG(graph_name(g)), names_node(term) ? "name" : "operator");
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = sv_from(option);
+  while (selection_next(&selection, &term)) {
+    if (!(names_node(term) || selection_names_operator(term)) || selects_any(term, g))
+      continue;
+    Diag *d = diag_begin(sink, DIAG_SELECTION_UNUSED, place);
+    diag_message(d, "%s=" SV_FMT ": no node of '" SV_FMT "' has that %s", setting, SV_ARG(term),
+                 SV_ARG(graph_name(g)), names_node(term) ? "name" : "operator");
+    hint_node(d, term, g);
+    (void)diag_end(d);
+  }
 }

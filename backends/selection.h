@@ -23,7 +23,9 @@ bool selection_term_known(const Backend *backend, StrView term);
 const char *selection_nearest(const Backend *backend, StrView term, Arena *arena);
 /* The first term that selects the node; empty when none does. */
 StrView selection_of_node(StrView selection, const Graph *g, NodeId n);
-/* Warns of names and operators that no node of g has. setting: its name, for the message. */
-void selection_warn_unused(DiagSink *sink, const char *setting, StrView selection, const Graph *g);
+/* Warns of names and operators that no node of g has. For the message: the option, "--backend", and
+ * the name of the setting. */
+void selection_warn_unused(DiagSink *sink, const char *option, const char *setting,
+                           StrView selection, const Graph *g);
 
 #endif

@@ -8,7 +8,7 @@ case $ETC in /*) ;; *) ETC=$PWD/$ETC ;; esac
 PYTHON=${PYTHON:-python3}
 case $PYTHON in /*) ;; */*) PYTHON=$PWD/$PYTHON ;; esac
 here=$(cd "$(dirname "$0")" && pwd)
-if grep -qsE '^(import|from) onnx' "$here"/*.py && ! "$PYTHON" -c 'import onnx, numpy' 2>/dev/null; then
+if grep -qsE '^(import|from) onnx|mlp\.py|import numpy' "$here"/*.py "$here/run.sh" && ! "$PYTHON" -c 'import onnx, numpy' 2>/dev/null; then
   echo "$PYTHON has no onnx or no numpy: set PYTHON to one that has both (tools/setup --runtime makes .venv/bin/python)" >&2
   exit 1
 fi

@@ -31,9 +31,8 @@ typedef enum QuantScheme {
   QUANT_INT4_WEIGHT_ONLY  /* likewise, with a scale for each block of a channel */
 } QuantScheme;
 
-enum {
-  QUANT_BLOCK_LEAST = 32
-}; /* as XNNPACK has it: blocks are multiples, and these the default */
+/* Elements of a block, of which XNNPACK accepts multiples; also the default. */
+enum { QUANT_BLOCK_LEAST = 32 };
 
 typedef struct QuantOptions {
   QuantScheme scheme;

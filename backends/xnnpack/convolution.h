@@ -73,6 +73,11 @@ typedef struct ConvolutionNode {
   uint32_t groups, in_channels, out_channels;
 } ConvolutionNode;
 
+/* What it reads, and its result; no bias: XNN_NONE. */
+typedef struct ConvolutionValues {
+  XnnId in, weights, bias, out;
+} ConvolutionValues;
+
 void xl_convolution_node(XnnLowering *l, const ConvolutionNode *c, XnnId in, XnnId weights,
                          XnnId bias, XnnId out);
 
@@ -84,8 +89,7 @@ bool xl_by_dynamic_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId 
 
 /* Computes a convolution, from in to out, both [n, h, w, c], on strips of the image; false when
  * that saves too little memory. */
-bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
-                  XnnId bias, XnnId out);
+bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, const ConvolutionValues *v);
 
 /* Columns that are channels: `in` of the image (1: it stays as it is), `out` of the result; see
  * lower_blocks.c. */
@@ -124,6 +128,7 @@ enum { TAPS_AT_ONCE = 9 };
 /* What the windows of a convolution meet of an image; see lower_windows.c. */
 typedef struct Windows {
   const Convolution *c;
+  SymInt batch;
   uint32_t in[2], out[2];
   uint32_t before[2];       /* padding in front of the image */
   SymInt dims[WINDOW_RANK]; /* of the view of the padded image */
@@ -132,7 +137,7 @@ typedef struct Windows {
 /* The windows of a convolution on a whole image; false when a size is dynamic. */
 bool xl_whole_windows(const XnnLowering *l, NodeId n, const Convolution *c, Windows *w);
 /* The padded image as a view; sets w->dims. */
-XnnId xl_window_view(XnnLowering *l, Windows *w, SymInt batch, XnnId in);
+XnnId xl_window_view(XnnLowering *l, Windows *w, XnnId in);
 /* What a tap meets of a view; dims become those of the result. */
 XnnId xl_met_by_tap(XnnLowering *l, const Windows *w, uint32_t tap, XnnId in,
                     SymInt dims[WINDOW_RANK]);
@@ -146,7 +151,7 @@ bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
 /* Adds a convolution node, or a product in its place where that is faster. Sizes of in and out are
  * fixed but for the batch. floats: the weights are no codes. */
 void xl_node_or_product(XnnLowering *l, const ConvolutionNode *node, bool floats, SymInt batch,
-                        XnnId in, XnnId weights, XnnId bias, XnnId out);
+                        const ConvolutionValues *v);
 
 /* Computes a convolution of constant weights over patches of an image that is there in NCHW alone;
  * false when that is not faster, or the image is not such a one. */

@@ -302,11 +302,11 @@ float xl_scale_at(const Graph *g, const Quantization *q, uint64_t at);
 /* The twin of a matrix [outputs, inputs] with a scale for each block of the inputs
  * (lower_block_weights.c): one filter of 4 bits, or one of 8 for each block, whose ids follow each
  * other. *shift: what zero points add to each block. XNN_NONE when XNNPACK has no such weights. */
-XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
-                    const uint32_t *dims, const uint32_t *perm, XnnId *shift);
+XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, const uint32_t dims[2],
+                    const uint32_t perm[2], XnnId *shift);
 /* Likewise of 8 bits with a scale and a zero point for each output: one filter. */
-XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
-                  const uint32_t *dims, const uint32_t *perm, XnnId *shift);
+XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, const uint32_t dims[2],
+                  const uint32_t perm[2], XnnId *shift);
 /* Weights or a bias whose element i is element from[i] of the constant v, or 0 where that is
  * XL_NO_ELEMENT. Dim 0 are the output channels. wide: of f16 as f32. */
 enum { XL_NO_ELEMENT = -1 };
@@ -332,8 +332,7 @@ XnnId xl_scaled(XnnLowering *l, XnnId in, double factor);
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out);
 void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out);
 /* Elements [begin, begin + size) of one dim. */
-void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
-              XnnId out);
+void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size, XnnId out);
 /* A temporary that is in, cut on one dim. */
 XnnId xl_sliced(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size);
 /* Cuts on several dims; sizes of 0 stand for all of a dim. */
@@ -341,9 +340,14 @@ void xl_slice_dims(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *offs
                    const uint32_t *sizes, XnnId out);
 enum { XL_JOINED_AT_ONCE = 5 }; /* by one node of XNNPACK */
 void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis, XnnId out);
-/* in, of these dims (NULL: not known), with so many elements of value before and after it. */
-void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const uint32_t *before,
-            const uint32_t *after, float value, XnnId out);
+/* Elements of value before and after each dim. */
+typedef struct XnnPad {
+  const SymInt *dims; /* of the operand; NULL: not known */
+  uint32_t rank;
+  uint32_t before[XNN_MAX_RANK], after[XNN_MAX_RANK];
+  float value;
+} XnnPad;
+void xl_pad(XnnLowering *l, XnnId in, const XnnPad *pad, XnnId out);
 /* y = positions begin, begin + step, ... of one dim of x. */
 void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, int64_t step,
                       ValueId y);

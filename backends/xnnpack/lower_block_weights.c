@@ -282,9 +282,9 @@ static Blocks blocks_of(XnnLowering *l, const Quantization *q, const uint32_t *d
                   .size = size};
 }
 
-XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
-                    const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
-  if (rank != 2 || perm[1] != q->axis || dims[1] % q->block || q->block < LEAST_BYTES)
+XnnId xl_block_twin(XnnLowering *l, const Quantization *q, ValueId codes, const uint32_t dims[2],
+                    const uint32_t perm[2], XnnId *shift) {
+  if (perm[1] != q->axis || dims[1] % q->block || q->block < LEAST_BYTES)
     return XNN_NONE;
   Blocks b = blocks_of(l, q, dims, perm, (uint32_t)q->block);
   b.zeros = q->zeros ? value_constant(l->g, q->zeros)->data : NULL;
@@ -307,9 +307,9 @@ static bool zeros_as_codes(XnnLowering *l, const Quantization *q, uint32_t chann
   return true;
 }
 
-XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
-                  const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
-  if (rank != 2 || perm[0] != q->axis || dims[1] < LEAST_BYTES || !q->scales || !q->zeros)
+XnnId xl_row_twin(XnnLowering *l, const Quantization *q, ValueId codes, const uint32_t dims[2],
+                  const uint32_t perm[2], XnnId *shift) {
+  if (perm[0] != q->axis || dims[1] < LEAST_BYTES || !q->scales || !q->zeros)
     return XNN_NONE;
   Blocks b = blocks_of(l, q, dims, perm, dims[1]);
   return zeros_as_codes(l, q, dims[0], &b.zeros) ? make_twin(l, &b, codes, false, dims, shift)

@@ -251,10 +251,11 @@ static XnnId whole_blocks(XnnLowering *l, const Convolution *c, const Blocks *b,
   if (!xl_ok(l) || columns == l->x.values[in].dims[2])
     return in;
   XnnValue like = l->x.values[in];
-  uint32_t before[] = {0, 0, b->front, 0}, after[] = {0, 0, most - like.dims[2], 0};
   SymInt dims[] = {batch, like.dims[1], like.dims[2], c->in_channels};
+  const XnnPad pad = {
+      .dims = dims, .rank = 4, .before = {0, 0, b->front}, .after = {0, 0, most - like.dims[2]}};
   XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns, c->in_channels);
-  xl_pad(l, in, dims, 4, before, after, 0, padded);
+  xl_pad(l, in, &pad, padded);
   return padded;
 }
 
@@ -285,8 +286,8 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
   XnnId image = b->in > 1 ? xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4) : in,
         result = xl_sym_temp(l, 4, results);
   XnnId added = bias ? xl_repeated_bias(l, bias, computed) : XNN_NONE;
-  xl_node_or_product(l, &node, floats, batch, image, filter(l, weight, c, b, computed), added,
-                     result);
+  const ConvolutionValues values = {image, filter(l, weight, c, b, computed), added, result};
+  xl_node_or_product(l, &node, floats, batch, &values);
   if (computed > outputs)
     result = xl_sliced(l, result, 3, 0, outputs);
   xl_reshape(l, result, whole, 4, out);

@@ -241,8 +241,8 @@ void xl_convolution_node(XnnLowering *l, const ConvolutionNode *c, XnnId in, Xnn
     xnn_node(&l->x, c->kind, fields, NODE_CONV_FIELDS);
 }
 
-static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId in, XnnId weights,
-                     XnnId bias, XnnId out) {
+static void add_node(XnnLowering *l, const Convolution *c, const Piece *p,
+                     const ConvolutionValues *v) {
   ConvolutionNode node = {.kind = c->transposed  ? XNN_CONV_TRANSPOSE2D
                                   : c->depthwise ? XNN_DEPTHWISE_CONV2D
                                                  : XNN_CONV2D,
@@ -258,7 +258,7 @@ static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId
     node.dilation[i] = c->dilation[i] * p->taps[i].step;
     node.adjust[i] = c->adjust[i];
   }
-  xl_convolution_node(l, &node, in, weights, bias, out);
+  xl_convolution_node(l, &node, v->in, v->weights, v->bias, v->out);
 }
 
 /* The image without the rows (dim 0) or columns (dim 1) that no tap of the piece reads. */
@@ -279,11 +279,13 @@ static void add_pieces(XnnLowering *l, NodeId n, const Convolution *c, const Pie
   for (uint32_t i = 0; i < count; i++) {
     if (i == 0 || memcmp(&pieces[i].taps[1], &pieces[i - 1].taps[1], sizeof(Taps)) != 0)
       columns = cropped(l, c, &pieces[i], 1, in);
-    XnnId weights = filter(l, weight, c, &pieces[i]);
-    XnnId b = i || !bias ? XNN_NONE : c->depthwise ? wide_bias(l, bias) : xl_filter(l, bias);
-    XnnId part = count == 1 ? out : xl_temp_like(l, out);
-    if (!is_whole(c, &pieces[i]) || !xl_by_strips(l, n, c, in, weights, b, part))
-      add_node(l, c, &pieces[i], cropped(l, c, &pieces[i], 0, columns), weights, b, part);
+    ConvolutionValues v = {.in = in, .weights = filter(l, weight, c, &pieces[i])};
+    v.bias = i || !bias ? XNN_NONE : c->depthwise ? wide_bias(l, bias) : xl_filter(l, bias);
+    XnnId part = v.out = count == 1 ? out : xl_temp_like(l, out);
+    if (!is_whole(c, &pieces[i]) || !xl_by_strips(l, n, c, &v)) {
+      v.in = cropped(l, c, &pieces[i], 0, columns);
+      add_node(l, c, &pieces[i], &v);
+    }
     if (i) {
       XnnId total = i + 1 == count ? out : xl_temp_like(l, out);
       xl_binary(l, XNN_ADD, sum, part, total);

@@ -156,7 +156,7 @@ static XnnId met(XnnLowering *l, const Dilated *d, uint32_t i, const Part *p, Xn
     return in;
   dims[1 + i] = p->in;
   XnnId out = xl_sym_temp(l, 4, dims);
-  xl_slice(l, in, 1 + i, 4, p->from, p->in, out);
+  xl_slice(l, in, 1 + i, p->from, p->in, out);
   return out;
 }
 
@@ -164,15 +164,15 @@ static XnnId met(XnnLowering *l, const Dilated *d, uint32_t i, const Part *p, Xn
 static XnnId added(XnnLowering *l, const Dilated *d, uint32_t i, const Part *p, XnnId part,
                    XnnId sum, SymInt dims[4]) {
   const Axis *a = &d->axis[i];
-  uint32_t before[4] = {0}, after[4] = {0};
-  before[1 + i] = p->at;
-  after[1 + i] = a->out - p->at - p->out;
   SymInt own[4];
+  XnnPad pad = {.dims = own, .rank = 4};
+  pad.before[1 + i] = p->at;
+  pad.after[1 + i] = a->out - p->at - p->out;
   memcpy(own, dims, sizeof own);
   dims[1 + i] = a->out;
   if (p->out < a->out) {
     XnnId whole = xl_sym_temp(l, 4, dims);
-    xl_pad(l, part, own, 4, before, after, 0, whole);
+    xl_pad(l, part, &pad, whole);
     part = whole;
   }
   if (sum == XNN_NONE)
@@ -201,12 +201,12 @@ static XnnId rows_of(XnnLowering *l, const Dilated *d, const Part *h, XnnId in, 
         .groups = c->groups,
         .in_channels = c->in_channels,
         .out_channels = c->out_channels};
-    XnnId part = xl_sym_temp(l, 4, to), read = met(l, d, 1, w, in, from);
-    XnnId weights = filter(l, d, h, w),
-          shift = first && i == 0 && bias ? xl_filter(l, bias) : XNN_NONE;
-    xl_node_or_product(l, &node, value_is_const(l->g, node_value(l->g, d->n, 1)), d->batch, read,
-                       weights, shift, part);
-    sum = added(l, d, 1, w, part, sum, to);
+    ConvolutionValues v = {.out = xl_sym_temp(l, 4, to)};
+    v.in = met(l, d, 1, w, in, from);
+    v.weights = filter(l, d, h, w);
+    v.bias = first && i == 0 && bias ? xl_filter(l, bias) : XNN_NONE;
+    xl_node_or_product(l, &node, value_is_const(l->g, node_value(l->g, d->n, 1)), d->batch, &v);
+    sum = added(l, d, 1, w, v.out, sum, to);
   }
   return sum;
 }

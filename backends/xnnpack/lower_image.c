@@ -45,8 +45,8 @@ static void pool(XnnLowering *l, XnnNodeKind kind, const Pool *p, XnnId in, XnnI
                  0);
 }
 
-/* A window is read whole for each element of the result. Maxima along one dim and then the other
- * read fewer, but store those between them: less than half as many make up for that. */
+/* A max pool reads the whole window for each element of the result. Maxima along one dim and then
+ * the other read fewer elements, but store an intermediate: worth it from half as many reads on. */
 static bool separates(const Pool *p) {
   uint64_t window = (uint64_t)p->kernel[0] * p->kernel[1],
            apart = (uint64_t)p->kernel[1] * p->stride[0] + p->kernel[0];
@@ -85,17 +85,19 @@ void lower_max_pool(XnnLowering *l, NodeId n) {
 /* Zeros around the image, which the divisor counts; what ceil_mode hangs over stays padding. */
 static XnnId padded(XnnLowering *l, NodeId n, XnnId in, Pool *p) {
   ValueId x = node_value(l->g, n, 0);
-  uint32_t pads[] = {0, p->before[0], p->before[1], 0};
-  if (pads[1] + pads[2] == 0)
+  const uint32_t *pads = p->before;
+  if (pads[0] + pads[1] == 0)
     return in;
   SymInt dims[] = {value_dim(l->g, x, 0), value_dim(l->g, x, 2), value_dim(l->g, x, 3),
                    value_dim(l->g, x, 1)};
-  XnnId out = XL_TEMP(l, xl_dim(l, x, 0), xl_dim(l, x, 2) + 2 * pads[1],
-                      xl_dim(l, x, 3) + 2 * pads[2], xl_dim(l, x, 1));
-  xl_pad(l, in, dims, 4, pads, pads, 0, out);
+  XnnId out = XL_TEMP(l, xl_dim(l, x, 0), xl_dim(l, x, 2) + 2 * pads[0],
+                      xl_dim(l, x, 3) + 2 * pads[1], xl_dim(l, x, 1));
+  const XnnPad pad = {
+      .dims = dims, .rank = 4, .before = {0, pads[0], pads[1]}, .after = {0, pads[0], pads[1]}};
+  xl_pad(l, in, &pad, out);
   for (uint32_t i = 0; i < 2; i++) {
+    p->after[i] -= p->before[i];
     p->before[i] = 0;
-    p->after[i] -= pads[1 + i];
   }
   return out;
 }
@@ -240,7 +242,9 @@ void lower_upsample_nearest(XnnLowering *l, NodeId n) {
     repeat(l, n, factor, xl_result_nhwc(l, y));
 }
 
-/* The mean over windows of h x w with padding that counts for nothing; `sizes` become its own. */
+/* The mean over windows of h x w, in which padding does not count; sizes become those of the
+ * result.
+ */
 static XnnId window_mean(XnnLowering *l, XnnId in, SymInt *sizes, Pool *window, XnnId out) {
   for (uint32_t i = 0; i < 2; i++) {
     window->stride[i] = window->dilation[i] = 1;

@@ -98,7 +98,7 @@ XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set) {
       continue;
     like.dims[i] = 1;
     XnnId first = xl_temp(l, like.rank, like.dims);
-    xl_slice(l, in, i, like.rank, 0, 1, first);
+    xl_slice(l, in, i, 0, 1, first);
     in = first;
   }
   XnnId codes = xl_temp(l, like.rank, like.dims), finite = xl_temp(l, like.rank, like.dims),
@@ -140,15 +140,14 @@ static XnnId mask_of(XnnLowering *l, XnnId diagonal, uint32_t most, uint32_t k, 
   dims[axis] = most;
   shape[axis] = 0;
   XnnId column = XL_TEMP(l, 1, most, 1, 1), out = xl_temp(l, rank, dims);
-  xl_slice(l, diagonal, 3, 4, k, 1, column);
+  xl_slice(l, diagonal, 3, k, 1, column);
   xl_reshape_inferred(l, column, shape, rank, out);
   return out;
 }
 
 static XnnId batches_joined(XnnLowering *l, Permuted t, ValueId v, uint32_t batch) {
   Graph *g = l->g;
-  uint32_t rank = value_rank(g, v), most = xl_dim(l, v, batch), begin[XNN_MAX_RANK] = {0},
-           end[XNN_MAX_RANK] = {0};
+  uint32_t rank = value_rank(g, v), most = xl_dim(l, v, batch);
   XnnId in = in_order(l, t, rank);
   if (!xl_ok(l))
     return XNN_NONE;
@@ -160,15 +159,16 @@ static XnnId batches_joined(XnnLowering *l, Permuted t, ValueId v, uint32_t batc
     dims[i] = i == batch ? 1 : value_dim(g, v, i);
   XnnId masks = diagonal(l, in, axis, most), sum = XNN_NONE;
   XnnValue like = l->x.values[in];
-  end[axis] = most - (uint32_t)sym_lower(&g->syms, value_dim(g, v, batch));
-  like.dims[axis] += end[axis];
-  XnnId padded = end[axis] ? xl_temp(l, stored, like.dims) : in;
-  if (end[axis])
-    xl_pad(l, in, NULL, stored, begin, end, 0, padded);
+  XnnPad pad = {.rank = stored};
+  pad.after[axis] = most - (uint32_t)sym_lower(&g->syms, value_dim(g, v, batch));
+  like.dims[axis] += pad.after[axis];
+  XnnId padded = pad.after[axis] ? xl_temp(l, stored, like.dims) : in;
+  if (pad.after[axis])
+    xl_pad(l, in, &pad, padded);
   like.dims[axis] = 1;
   for (uint32_t k = 0; k < most; k++) {
     XnnId piece = xl_temp(l, stored, like.dims), row = xl_sym_temp(l, rank, dims);
-    xl_slice(l, padded, axis, stored, k, 1, piece);
+    xl_slice(l, padded, axis, k, 1, piece);
     xl_reshape(l, piece, dims, rank, row);
     XnnId placed = xl_sym_temp(l, rank, value_dims(g, v).d);
     xl_binary(l, XNN_MINIMUM, row, mask_of(l, masks, most, k, batch, rank), placed);

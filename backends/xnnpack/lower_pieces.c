@@ -33,17 +33,17 @@ static Piece cut(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t begin, 
   Piece part = *p;
   part.dims[axis] = count;
   part.id = xl_sym_temp(l, part.rank, part.dims);
-  xl_slice(l, p->id, axis, p->rank, begin, count, part.id);
+  xl_slice(l, p->id, axis, begin, count, part.id);
   return part;
 }
 
 static Piece pad_end(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t count) {
   Piece part = *p;
-  uint32_t none[XNN_MAX_RANK] = {0}, after[XNN_MAX_RANK] = {0};
-  after[axis] = count;
+  XnnPad pad = {.dims = p->dims, .rank = p->rank};
+  pad.after[axis] = count;
   part.dims[axis] += count;
   part.id = xl_sym_temp(l, part.rank, part.dims);
-  xl_pad(l, p->id, p->dims, p->rank, none, after, 0, part.id);
+  xl_pad(l, p->id, &pad, part.id);
   return part;
 }
 

@@ -184,8 +184,9 @@ static XnnId planes_of(XnnLowering *l, NodeId n, const Planes *p, XnnId in) {
   XnnId padded = xl_sym_temp(
       l, 4,
       (SymInt[]){p->batch, count, h->in + h->before + h->after, w->in + w->before + w->after});
-  xl_pad(l, planes, NULL, 4, (uint32_t[]){0, 0, h->before, w->before},
-         (uint32_t[]){0, 0, h->after, w->after}, 0, padded);
+  const XnnPad pad = {
+      .rank = 4, .before = {0, 0, h->before, w->before}, .after = {0, 0, h->after, w->after}};
+  xl_pad(l, planes, &pad, padded);
   return padded;
 }
 

@@ -23,10 +23,10 @@
 static const uint32_t channels_last[] = {0, 2, 3,
                                          1}; /* of weights: their taps, then the channels */
 
-/* The product of an image [n, h, w, length] and the weights, permuted and seen as [outputs, 1, 1,
- * length]. */
-static void add_product(XnnLowering *l, XnnId image, XnnId weights, XnnId bias, uint32_t outputs,
-                        uint32_t length, XnnId out) {
+/* The product of v->in, an image [n, h, w, length], and the weights, permuted and seen as [outputs,
+ * 1, 1, length]. */
+static void add_product(XnnLowering *l, const ConvolutionValues *v, uint32_t outputs,
+                        uint32_t length) {
   const uint32_t dims[] = {outputs, 1, 1, length};
   ConvolutionNode node = {.kind = XNN_CONV2D,
                           .kernel = {1, 1},
@@ -36,26 +36,26 @@ static void add_product(XnnLowering *l, XnnId image, XnnId weights, XnnId bias, 
                           .in_channels = length,
                           .out_channels = outputs};
   if (xl_ok(l))
-    memcpy(l->x.values[weights].dims, dims, sizeof dims);
-  xl_convolution_node(l, &node, image, weights, bias, out);
+    memcpy(l->x.values[v->weights].dims, dims, sizeof dims);
+  xl_convolution_node(l, &node, v->in, v->weights, v->bias, v->out);
 }
 
-/* The windows as pixels of an image: the product with all weights of each output. */
-static void by_pixels(XnnLowering *l, const Windows *w, SymInt batch, XnnId windows, XnnId weights,
-                      XnnId bias, XnnId out) {
+/* v->in, the windows, as pixels of an image: the product with all weights of each output. */
+static void by_pixels(XnnLowering *l, const Windows *w, ConvolutionValues v) {
   const Convolution *c = w->c;
   uint32_t length = c->kernel[0] * c->kernel[1] * c->in_channels;
-  SymInt pixels[] = {batch, w->out[0], w->out[1], length};
-  add_product(l, xl_reshaped(l, windows, pixels, 4), weights, bias, c->out_channels, length, out);
+  SymInt pixels[] = {w->batch, w->out[0], w->out[1], length};
+  v.in = xl_reshaped(l, v.in, pixels, 4);
+  add_product(l, &v, c->out_channels, length);
 }
 
 /* Patches of an image in NHWC next to each other. */
-static XnnId patches_of(XnnLowering *l, const Windows *w, SymInt batch, XnnId in) {
+static XnnId patches_of(XnnLowering *l, const Windows *w, XnnId in) {
   const Convolution *c = w->c;
   const uint32_t perm[] = {0, 1, 3, 2, 4};
   uint32_t rows = c->kernel[0], run = c->kernel[1] * c->in_channels;
-  SymInt lines[] = {batch, w->out[0], rows, w->out[1], run},
-         patches[] = {batch, w->out[0], w->out[1], rows, run};
+  SymInt lines[] = {w->batch, w->out[0], rows, w->out[1], run},
+         patches[] = {w->batch, w->out[0], w->out[1], rows, run};
   if (rows == 1)
     return in;
   XnnId seen = xl_reshaped(l, in, lines, 5), moved = xl_sym_temp(l, 5, patches);
@@ -63,11 +63,11 @@ static XnnId patches_of(XnnLowering *l, const Windows *w, SymInt batch, XnnId in
   return moved;
 }
 
-static XnnId gathered(XnnLowering *l, ProductWay way, Windows *w, SymInt batch, XnnId in) {
+static XnnId gathered(XnnLowering *l, ProductWay way, Windows *w, XnnId in) {
   SymInt dims[WINDOW_RANK];
   if (way == BY_PATCHES)
-    return patches_of(l, w, batch, in);
-  return xl_windows_of(l, w, xl_window_view(l, w, batch, in), dims);
+    return patches_of(l, w, in);
+  return xl_windows_of(l, w, xl_window_view(l, w, in), dims);
 }
 
 /* The weights in the order that perm brings [outputs, channels, rows, columns] to. */
@@ -106,8 +106,7 @@ static XnnId part_of_row(XnnLowering *l, const Windows *w, uint32_t r, XnnId all
   return part;
 }
 
-static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch, XnnId in,
-                    XnnId out) {
+static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, XnnId in, XnnId out) {
   const Convolution *c = whole->c;
   Convolution row = *c;
   Windows w = *whole;
@@ -118,15 +117,15 @@ static void by_rows(XnnLowering *l, NodeId n, const Windows *whole, SymInt batch
   w.c = &row;
   row.kernel[0] = row.dilation[0] = 1;
   w.out[0] = whole->out[0] + (rows - 1) * c->dilation[0];
-  XnnId windows = xl_windows_of(l, &w, xl_window_view(l, &w, batch, in), dims);
-  SymInt seen[] = {batch, w.out[0], w.out[1], length},
-         made[] = {batch, w.out[0], w.out[1], outputs};
-  XnnId image = xl_reshaped(l, windows, seen, 4), all = xl_sym_temp(l, 4, made),
-        weights =
-            xl_permuted_constant(l, node_value(l->g, n, 1), 4, filter, (uint32_t[]){2, 0, 3, 1},
-                                 value_dtype(l->g, node_value(l->g, n, 1)) == DTYPE_F16);
-  add_product(l, image, weights, bias_of_first_row(l, node_value(l->g, n, 2), c), outputs, length,
-              all);
+  XnnId windows = xl_windows_of(l, &w, xl_window_view(l, &w, in), dims);
+  SymInt seen[] = {w.batch, w.out[0], w.out[1], length},
+         made[] = {w.batch, w.out[0], w.out[1], outputs};
+  ConvolutionValues v = {.in = xl_reshaped(l, windows, seen, 4)};
+  XnnId all = v.out = xl_sym_temp(l, 4, made);
+  v.weights = xl_permuted_constant(l, node_value(l->g, n, 1), 4, filter, (uint32_t[]){2, 0, 3, 1},
+                                   value_dtype(l->g, node_value(l->g, n, 1)) == DTYPE_F16);
+  v.bias = bias_of_first_row(l, node_value(l->g, n, 2), c);
+  add_product(l, &v, outputs, length);
   XnnId sum = part_of_row(l, whole, 0, all, out);
   for (uint32_t r = 1; r < rows; r++) {
     XnnId next = r + 1 == rows ? out : xl_temp_like(l, out);
@@ -168,18 +167,20 @@ static void by_picks(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, X
     pick.dilation[i] = c->dilation[i];
   }
   xl_convolution_node(l, &pick, wide, picking_filter(l, c), XNN_NONE, windows);
-  XnnId bias = bias_of(l, n), weights = permuted_weights(l, n, c, channels_last);
-  add_product(l, windows, weights, bias, c->out_channels, channels, out);
+  ConvolutionValues v = {.in = windows, .bias = bias_of(l, n), .out = out};
+  v.weights = permuted_weights(l, n, c, channels_last);
+  add_product(l, &v, c->out_channels, channels);
 }
 
-static void one_strip(XnnLowering *l, NodeId n, ProductWay way, Windows *w, SymInt batch, XnnId in,
-                      XnnId out) {
+static void one_strip(XnnLowering *l, NodeId n, ProductWay way, Windows *w, XnnId in, XnnId out) {
   if (way == BY_ROWS) {
-    by_rows(l, n, w, batch, in, out);
+    by_rows(l, n, w, in, out);
     return;
   }
-  XnnId bias = bias_of(l, n), weights = permuted_weights(l, n, w->c, channels_last);
-  by_pixels(l, w, batch, gathered(l, way, w, batch, in), weights, bias, out);
+  ConvolutionValues v = {.bias = bias_of(l, n), .out = out};
+  v.weights = permuted_weights(l, n, w->c, channels_last);
+  v.in = gathered(l, way, w, in);
+  by_pixels(l, w, v);
 }
 
 /* What rows (dim 0) or columns (dim 1) begin to end - 1 of the result read of the image: sets begin
@@ -197,12 +198,12 @@ static Windows windows_of_strip(const Windows *whole, uint32_t dim, uint32_t *be
   return w;
 }
 
-static void in_strips(XnnLowering *l, NodeId n, const ProductPlan *plan, Windows *whole,
-                      SymInt batch, XnnId in, XnnId out) {
+static void in_strips(XnnLowering *l, NodeId n, const ProductPlan *plan, Windows *whole, XnnId in,
+                      XnnId out) {
   XnnId parts[MOST_STRIPS];
   uint32_t axis = plan->axis, count = plan->strips;
   if (count == 1 || !xl_ok(l)) {
-    one_strip(l, n, plan->way, whole, batch, in, out);
+    one_strip(l, n, plan->way, whole, in, out);
     return;
   }
   uint32_t size = l->x.values[out].dims[axis];
@@ -213,18 +214,17 @@ static void in_strips(XnnLowering *l, NodeId n, const ProductPlan *plan, Windows
     parts[i] = xl_temp(l, like.rank, like.dims);
     Windows w = axis ? windows_of_strip(whole, axis - 1, &begin, end) : *whole;
     uint32_t read = axis ? w.in[axis - 1] : end - begin;
-    one_strip(l, n, plan->way, &w, axis ? batch : (SymInt)read, xl_sliced(l, in, axis, begin, read),
-              parts[i]);
+    w.batch = axis ? w.batch : (SymInt)read;
+    one_strip(l, n, plan->way, &w, xl_sliced(l, in, axis, begin, read), parts[i]);
   }
   xl_concatenate(l, parts, count, axis, out);
 }
 
-static ProductPlan plan_of(const XnnLowering *l, const Windows *w, SymInt batch, bool floats,
-                           bool strips) {
+static ProductPlan plan_of(const XnnLowering *l, const Windows *w, bool floats, bool strips) {
   return xl_plan_product(&(ProductJob){.w = w,
                                        .cpu = l->cpu,
-                                       .batch = (double)sym_upper(&l->g->syms, batch),
-                                       .fixed = sym_is_const(batch),
+                                       .batch = (double)sym_upper(&l->g->syms, w->batch),
+                                       .fixed = sym_is_const(w->batch),
                                        .floats = floats,
                                        .strips = strips});
 }
@@ -242,18 +242,18 @@ bool xl_by_planar_patches(XnnLowering *l, NodeId n, const Convolution *c) {
   if (c->rank != 2 || xl_has_nhwc(l, x) || xl_has_permuted(l, x) || xl_is_moved(l, x) ||
       !is_candidate(l, n, c) || !xl_whole_windows(l, n, c, &w))
     return false;
-  SymInt batch = value_dim(l->g, x, 0);
-  if (plan_of(l, &w, batch, false, false).way != BY_PATCHES)
+  if (plan_of(l, &w, false, false).way != BY_PATCHES)
     return false;
-  SymInt planes[] = {batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
+  SymInt planes[] = {w.batch, c->in_channels, w.out[0], c->kernel[0], w.out[1], c->kernel[1]},
          patches[6];
   for (uint32_t i = 0; i < 6; i++)
     patches[i] = planes[perm[i]];
   XnnId view = xl_reshaped(l, xl_plain(l, x), planes, 6), moved = xl_sym_temp(l, 6, patches);
   xl_transpose(l, view, perm, 6, moved);
-  XnnId out = xl_result_nhwc(l, node_result(l->g, n, 0)), bias = bias_of(l, n),
-        weights = permuted_weights(l, n, c, channels_first);
-  by_pixels(l, &w, batch, moved, weights, bias, out);
+  ConvolutionValues v = {.in = moved, .out = xl_result_nhwc(l, node_result(l->g, n, 0))};
+  v.bias = bias_of(l, n);
+  v.weights = permuted_weights(l, n, c, channels_first);
+  by_pixels(l, &w, v);
   return true;
 }
 
@@ -282,19 +282,18 @@ bool xl_by_product(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
   ValueId weight = node_value(l->g, n, 1), bias = node_value(l->g, n, 2);
   if (!is_candidate(l, n, c))
     return false;
-  SymInt batch = value_dim(l->g, node_value(l->g, n, 0), 0);
   bool floats = dtype_is_float(value_dtype(l->g, weight)) && (!bias || value_is_const(l->g, bias));
   if (!xl_whole_windows(l, n, c, &w))
     return by_varying_product(l, n, c, floats, in, out);
-  ProductPlan plan = plan_of(l, &w, batch, floats, true);
+  ProductPlan plan = plan_of(l, &w, floats, true);
   if (plan.way == BY_NODE)
     return false;
-  in_strips(l, n, &plan, &w, batch, in, out);
+  in_strips(l, n, &plan, &w, in, out);
   return true;
 }
 
 void xl_node_or_product(XnnLowering *l, const ConvolutionNode *node, bool floats, SymInt batch,
-                        XnnId in, XnnId weights, XnnId bias, XnnId out) {
+                        const ConvolutionValues *v) {
   if (!xl_ok(l))
     return;
   Convolution c = {.rank = 2,
@@ -303,12 +302,16 @@ void xl_node_or_product(XnnLowering *l, const ConvolutionNode *node, bool floats
                    .kernel = {node->kernel[0], node->kernel[1]},
                    .in_channels = node->in_channels,
                    .out_channels = node->out_channels};
-  Windows w = windows_between(l, &c, node->before, in, out);
+  Windows w = windows_between(l, &c, node->before, v->in, v->out);
+  w.batch = batch;
   ProductPlan plan = {.way = BY_NODE};
   if (floats && node->kind == XNN_CONV2D && node->groups == 1)
-    plan = plan_of(l, &w, batch, false, false);
-  if (plan.way == BY_NODE)
-    xl_convolution_node(l, node, in, weights, bias, out);
-  else
-    by_pixels(l, &w, batch, gathered(l, plan.way, &w, batch, in), weights, bias, out);
+    plan = plan_of(l, &w, false, false);
+  if (plan.way == BY_NODE) {
+    xl_convolution_node(l, node, v->in, v->weights, v->bias, v->out);
+    return;
+  }
+  ConvolutionValues of_windows = *v;
+  of_windows.in = gathered(l, plan.way, &w, v->in);
+  by_pixels(l, &w, of_windows);
 }

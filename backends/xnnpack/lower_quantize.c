@@ -418,11 +418,12 @@ static void take_zeros_away(XnnLowering *l, Quantization *q, ValueId *codes) {
 static XnnId twin_of(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
                      const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
   if (q->block)
-    return xl_block_twin(l, q, codes, rank, dims, perm, shift);
+    return rank == 2 ? xl_block_twin(l, q, codes, dims, perm, shift) : XNN_NONE;
   XnnDatatype datatype = twin_datatype(l->g, q);
   size_t size = dtype_size(q->dtype);
   if (datatype == XNN_FP32)
-    return q->dtype == DTYPE_I32 ? XNN_NONE : xl_row_twin(l, q, codes, rank, dims, perm, shift);
+    return q->dtype == DTYPE_I32 || rank != 2 ? XNN_NONE
+                                              : xl_row_twin(l, q, codes, dims, perm, shift);
   if (q->dtype == DTYPE_U8)
     codes = signed_codes(l, codes);
   XnnId id = xnn_constant(&l->x, datatype, rank, dims,

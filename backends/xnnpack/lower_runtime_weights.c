@@ -24,11 +24,11 @@ static XnnId matrix_of(XnnLowering *l, const Convolution *c, ValueId weight, con
   return xl_reshaped(l, permuted, dims, rank);
 }
 
-static XnnId product_of(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in) {
+static XnnId product_of(XnnLowering *l, NodeId n, Windows *w, XnnId in) {
   const Convolution *c = w->c;
   SymInt dims[WINDOW_RANK], length = (SymInt)c->kernel[0] * c->kernel[1] * c->in_channels,
-                            places = sym_mul(&l->g->syms, batch, (SymInt)w->out[0] * w->out[1]);
-  XnnId windows = xl_windows_of(l, w, xl_window_view(l, w, batch, in), dims);
+                            places = sym_mul(&l->g->syms, w->batch, (SymInt)w->out[0] * w->out[1]);
+  XnnId windows = xl_windows_of(l, w, xl_window_view(l, w, in), dims);
   windows = xl_reshaped(l, windows, (SymInt[]){1, places, length}, 3);
   XnnId matrix = matrix_of(l, c, node_value(l->g, n, 1), (uint32_t[]){2, 3, 1, 0},
                            (SymInt[]){1, length, c->out_channels}, 3),
@@ -38,10 +38,10 @@ static XnnId product_of(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnI
 }
 
 /* The elements that each tap meets times the weights of the tap, added. */
-static XnnId sum_of(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in) {
+static XnnId sum_of(XnnLowering *l, NodeId n, Windows *w, XnnId in) {
   const Convolution *c = w->c;
   uint32_t taps = c->kernel[0] * c->kernel[1];
-  XnnId view = xl_window_view(l, w, batch, in),
+  XnnId view = xl_window_view(l, w, in),
         weights = matrix_of(l, c, node_value(l->g, n, 1), (uint32_t[]){2, 3, 1, 0},
                             (SymInt[]){taps, c->out_channels}, 2),
         sum = XNN_NONE;
@@ -51,7 +51,7 @@ static XnnId sum_of(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in
     XnnId factors = weights, product = xl_sym_temp(l, WINDOW_RANK, dims);
     if (taps > 1) {
       factors = XL_TEMP(l, 1, c->out_channels);
-      xl_slice(l, weights, 0, 2, t, 1, factors);
+      xl_slice(l, weights, 0, t, 1, factors);
     }
     xl_binary(l, XNN_MULTIPLY, elements, factors, product);
     if (sum != XNN_NONE) {
@@ -64,11 +64,10 @@ static XnnId sum_of(XnnLowering *l, NodeId n, Windows *w, SymInt batch, XnnId in
   return sum;
 }
 
-static bool is_small(const XnnLowering *l, NodeId n, const Windows *w) {
+static bool is_small(const XnnLowering *l, const Windows *w) {
   const Convolution *c = w->c;
   uint64_t size = 4 * (uint64_t)c->in_channels;
-  bool ok = mul_u64(
-      size, (uint64_t)sym_upper(&l->g->syms, value_dim(l->g, node_value(l->g, n, 0), 0)), &size);
+  bool ok = mul_u64(size, (uint64_t)sym_upper(&l->g->syms, w->batch), &size);
   for (uint32_t i = 0; i < 2; i++) {
     uint64_t met =
                  (uint64_t)(c->kernel[i] - 1) * c->dilation[i] + (uint64_t)w->out[i] * c->stride[i],
@@ -88,11 +87,10 @@ bool xl_by_windows(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, Xnn
     return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "weight"));
   if (!xl_whole_windows(l, n, c, &w) || !type_is_static(value_type(g, weight)))
     return xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2));
-  if (!is_small(l, n, &w))
+  if (!is_small(l, &w))
     return xl_refuse(l, XNN_RULE_SIZE_LIMIT);
-  SymInt batch = value_dim(g, node_value(g, n, 0), 0),
-         dims[] = {batch, w.out[0], w.out[1], c->out_channels};
-  XnnId sums = each ? sum_of(l, n, &w, batch, in) : product_of(l, n, &w, batch, in);
+  SymInt dims[] = {w.batch, w.out[0], w.out[1], c->out_channels};
+  XnnId sums = each ? sum_of(l, n, &w, in) : product_of(l, n, &w, in);
   if (bias) {
     XnnId whole = xl_ok(l) ? xl_temp_like(l, sums) : XNN_NONE;
     xl_binary(l, XNN_ADD, sums, xl_plain(l, bias), whole);

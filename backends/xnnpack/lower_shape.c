@@ -93,14 +93,13 @@ void xl_slice_dims(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *offs
       (uint8_t)rank;
 }
 
-void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
-              XnnId out) {
+void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size, XnnId out) {
   if (!xl_ok(l))
     return;
   uint32_t offsets[XNN_MAX_RANK] = {0}, sizes[XNN_MAX_RANK] = {0};
   offsets[axis] = begin;
   sizes[axis] = size;
-  xl_slice_dims(l, in, rank, offsets, sizes, out);
+  xl_slice_dims(l, in, xl_rank(l, in), offsets, sizes, out);
 }
 
 XnnId xl_sliced(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_t size) {
@@ -109,7 +108,7 @@ XnnId xl_sliced(XnnLowering *l, XnnId in, uint32_t axis, uint32_t begin, uint32_
   XnnValue like = l->x.values[in];
   like.dims[axis] = size;
   XnnId part = xl_temp(l, like.rank, like.dims);
-  xl_slice(l, in, axis, like.rank, begin, size, part);
+  xl_slice(l, in, axis, begin, size, part);
   return part;
 }
 
@@ -118,8 +117,7 @@ static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt s
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
   XnnInOut io = xl_in_out(l, x, y);
-  xl_slice(l, io.in, xl_whole_axis(l, &io.at, axis), xl_rank(l, io.in), (uint32_t)begin,
-           (uint32_t)size, io.out);
+  xl_slice(l, io.in, xl_whole_axis(l, &io.at, axis), (uint32_t)begin, (uint32_t)size, io.out);
 }
 
 /* A start or end counted from the front and inside of the dim. */
@@ -175,7 +173,7 @@ static void select_open(XnnLowering *l, ValueId x, uint32_t axis, uint32_t index
   uint32_t at = xl_whole_axis(l, &t, axis);
   like.dims[at] = 1;
   XnnId one = xl_temp(l, like.rank, like.dims);
-  xl_slice(l, t.id, at, like.rank, index, 1, one);
+  xl_slice(l, t.id, at, index, 1, one);
   t.id = one;
   xl_move_entries(&t, axis + 1, axis);
   xl_set_permuted(l, y, t);
@@ -207,7 +205,7 @@ void lower_select(XnnLowering *l, NodeId n) {
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = i == axis ? 1 : xl_dim(l, x, i);
   XnnId one = xl_temp(l, rank, dims);
-  xl_slice(l, in, axis, rank, (uint32_t)index, 1, one);
+  xl_slice(l, in, axis, (uint32_t)index, 1, one);
   xl_reshape_to(l, one, y, out);
 }
 
@@ -292,13 +290,13 @@ void lower_cat(XnnLowering *l, NodeId n) {
                  nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
 }
 
-static void add_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *before,
-                    const uint32_t *after, float value, XnnId out) {
+static void add_pad(XnnLowering *l, XnnId in, const XnnPad *pad, XnnId out) {
   if (!xl_ok(l))
     return;
-  uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, float_bits(value), in, out, 0)
-      ->vector_count = (uint8_t)rank;
+  uint32_t first = xnn_vector(&l->x, pad->before, pad->rank),
+           second = xnn_vector(&l->x, pad->after, pad->rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, float_bits(pad->value), in, out, 0)
+      ->vector_count = (uint8_t)pad->rank;
 }
 
 /* Elements of a row, up to which pads join dims: a reshape may be a copy, and rows that are longer
@@ -307,40 +305,39 @@ enum { SHORT_ROW = 32 };
 
 /* How many of the dims are left when those behind the last padded one are joined with it, which
  * takes known sizes and reshapes that find out one dim at most. */
-static uint32_t joined_rank(const SymInt *dims, uint32_t rank, const uint32_t *before,
-                            const uint32_t *after) {
-  uint32_t last = rank, varying = 0;
+static uint32_t joined_rank(const XnnPad *p) {
+  const SymInt *dims = p->dims;
+  uint32_t rank = p->rank, last = rank, varying = 0;
   for (uint32_t i = 0; dims && i < rank; i++)
     varying += !sym_is_const(dims[i]);
   if (!dims || rank == 0 || varying > 1 || !sym_is_const(dims[rank - 1]) ||
       dims[rank - 1] > SHORT_ROW)
     return rank;
-  while (last > 1 && !before[last - 1] && !after[last - 1] && sym_is_const(dims[last - 1]))
+  while (last > 1 && !p->before[last - 1] && !p->after[last - 1] && sym_is_const(dims[last - 1]))
     last--;
   return sym_is_const(dims[last - 1]) ? last : rank;
 }
 
 /* XNNPACK copies a row of the last dim at a time, which are 3 elements in an image in NHWC. */
-void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const uint32_t *before,
-            const uint32_t *after, float value, XnnId out) {
-  uint32_t last = joined_rank(dims, rank, before, after), begin[XNN_MAX_RANK], end[XNN_MAX_RANK];
+void xl_pad(XnnLowering *l, XnnId in, const XnnPad *pad, XnnId out) {
   SymInt whole[XNN_MAX_RANK], joined[XNN_MAX_RANK], rows[XNN_MAX_RANK];
-  if (last == rank) {
-    add_pad(l, in, rank, before, after, value, out);
+  XnnPad rest = {.rank = joined_rank(pad), .value = pad->value};
+  if (rest.rank == pad->rank) {
+    add_pad(l, in, pad, out);
     return;
   }
-  SymInt row = dims_count(dims, last, rank);
-  for (uint32_t i = 0; i < rank; i++) {
-    SymInt unit = i + 1 == last ? row : 1;
-    begin[i] = before[i] * (uint32_t)unit;
-    end[i] = after[i] * (uint32_t)unit;
-    whole[i] = sym_add(&l->g->syms, dims[i], (SymInt)before[i] + after[i]);
-    joined[i] = sym_mul(&l->g->syms, dims[i], unit);
+  SymInt row = dims_count(pad->dims, rest.rank, pad->rank);
+  for (uint32_t i = 0; i < pad->rank; i++) {
+    SymInt unit = i + 1 == rest.rank ? row : 1;
+    rest.before[i] = pad->before[i] * (uint32_t)unit;
+    rest.after[i] = pad->after[i] * (uint32_t)unit;
+    whole[i] = sym_add(&l->g->syms, pad->dims[i], (SymInt)pad->before[i] + pad->after[i]);
+    joined[i] = sym_mul(&l->g->syms, pad->dims[i], unit);
     rows[i] = sym_mul(&l->g->syms, whole[i], unit);
   }
-  XnnId padded = xl_sym_temp(l, last, rows);
-  add_pad(l, xl_reshaped(l, in, joined, last), last, begin, end, value, padded);
-  xl_reshape(l, padded, whole, rank, out);
+  XnnId padded = xl_sym_temp(l, rest.rank, rows);
+  add_pad(l, xl_reshaped(l, in, joined, rest.rank), &rest, padded);
+  xl_reshape(l, padded, whole, pad->rank, out);
 }
 
 /* in with less of one dim, as negative pads want it. */
@@ -356,7 +353,7 @@ static XnnId cropped(XnnLowering *l, XnnId in, uint32_t axis, SymInt extent, Sym
   XnnValue like = l->x.values[in];
   like.dims[axis] = (uint32_t)(extent - begin - end);
   XnnId out = xl_temp(l, like.rank, like.dims);
-  xl_slice(l, in, axis, like.rank, (uint32_t)begin, like.dims[axis], out);
+  xl_slice(l, in, axis, (uint32_t)begin, like.dims[axis], out);
   return out;
 }
 
@@ -377,7 +374,8 @@ static uint32_t stored_dims(const XnnLowering *l, const Permuted *t, ValueId v, 
 void lower_pad(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  uint32_t rank = value_rank(g, x), before[XNN_MAX_RANK] = {0}, after[XNN_MAX_RANK] = {0};
+  uint32_t rank = value_rank(g, x);
+  XnnPad pad = {.value = (float)node_scalar(g, n, 2)};
   if (rank > XNN_MAX_RANK) {
     xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", rank));
     return;
@@ -391,17 +389,18 @@ void lower_pad(XnnLowering *l, NodeId n) {
       return;
     }
     io.in = cropped(l, io.in, axis, value_dim(g, x, dim), first, second);
-    before[axis] = first > 0 ? (uint32_t)first : 0;
-    after[axis] = second > 0 ? (uint32_t)second : 0;
+    pad.before[axis] = first > 0 ? (uint32_t)first : 0;
+    pad.after[axis] = second > 0 ? (uint32_t)second : 0;
   }
   if (!xl_ok(l))
     return;
   SymInt dims[XNN_MAX_RANK];
   uint32_t stored = stored_dims(l, &io.at, y, xl_rank(l, io.out), dims);
   for (uint32_t i = 0; i < stored; i++)
-    dims[i] = sym_add(&g->syms, dims[i], -(SymInt)before[i] - (SymInt)after[i]);
-  xl_pad(l, io.in, stored ? dims : NULL, xl_rank(l, io.in), before, after,
-         (float)node_scalar(g, n, 2), io.out);
+    dims[i] = sym_add(&g->syms, dims[i], -(SymInt)pad.before[i] - (SymInt)pad.after[i]);
+  pad.dims = stored ? dims : NULL;
+  pad.rank = xl_rank(l, io.in);
+  xl_pad(l, io.in, &pad, io.out);
 }
 
 static XnnInOut plain_in_out(XnnLowering *l, ValueId x, ValueId y) {

@@ -72,9 +72,9 @@ static XnnId with_next(XnnLowering *l, const Strips *s, XnnId blocks, uint32_t i
         heads = XL_TEMP(l, s->batch, s->count + 1, s->more, inner),
         next = XL_TEMP(l, s->batch, s->count, s->more, inner),
         joined = XL_TEMP(l, s->batch, s->count, s->step + s->more, inner);
-  xl_slice(l, blocks, 1, 4, 0, s->count, own);
-  xl_slice(l, blocks, 2, 4, 0, s->more, heads);
-  xl_slice(l, heads, 1, 4, 1, s->count, next);
+  xl_slice(l, blocks, 1, 0, s->count, own);
+  xl_slice(l, blocks, 2, 0, s->more, heads);
+  xl_slice(l, heads, 1, 1, s->count, next);
   xl_concatenate(l, (XnnId[]){own, next}, 2, 2, joined);
   return joined;
 }
@@ -82,22 +82,23 @@ static XnnId with_next(XnnLowering *l, const Strips *s, XnnId blocks, uint32_t i
 /* The strips of in as images. */
 static XnnId strips_of(XnnLowering *l, const Convolution *c, const Strips *s, XnnId in) {
   uint32_t steps = s->count + (s->more > 0), inner = s->width * s->channels,
-           rows = s->step + s->more, before[] = {0, c->padding[s->dim], 0},
-           after[] = {0, steps * s->step - s->in - c->padding[s->dim], 0};
+           rows = s->step + s->more;
+  const XnnPad pad = {.rank = 3,
+                      .before = {0, c->padding[s->dim]},
+                      .after = {0, steps * s->step - s->in - c->padding[s->dim]}};
   SymInt flat[] = {s->batch, s->in, inner}, split[] = {s->batch, steps, s->step, inner},
          dims[] = {(SymInt)s->batch * s->count, s->dim ? 1 : rows, s->dim ? rows : s->width,
                    s->channels};
   XnnId image = xl_sym_temp(l, 3, flat), padded = XL_TEMP(l, s->batch, steps * s->step, inner),
         blocks = xl_sym_temp(l, 4, split), strips = xl_sym_temp(l, 4, dims);
   xl_reshape(l, in, flat, 3, image);
-  xl_pad(l, image, NULL, 3, before, after, 0, padded);
+  xl_pad(l, image, &pad, padded);
   xl_reshape(l, padded, split, 4, blocks);
   xl_reshape(l, s->more ? with_next(l, s, blocks, inner) : blocks, dims, 4, strips);
   return strips;
 }
 
-bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
-                  XnnId bias, XnnId out) {
+bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, const ConvolutionValues *v) {
   Strips s;
   if (!xl_ok(l) || !find_strips(l, n, c, &s))
     return false;
@@ -111,12 +112,12 @@ bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnI
     node.stride[i] = c->stride[i];
     node.dilation[i] = c->dilation[i];
   }
-  XnnValue like = l->x.values[out];
+  XnnValue like = l->x.values[v->out];
   SymInt dims[] = {like.dims[0], like.dims[1], like.dims[2], like.dims[3]};
   like.dims[0] = s.batch * s.count;
   like.dims[1 + s.dim] = s.out;
   XnnId parts = xl_temp(l, 4, like.dims);
-  xl_convolution_node(l, &node, strips_of(l, c, &s, in), weights, bias, parts);
-  xl_reshape(l, parts, dims, 4, out);
+  xl_convolution_node(l, &node, strips_of(l, c, &s, v->in), v->weights, v->bias, parts);
+  xl_reshape(l, parts, dims, 4, v->out);
   return true;
 }

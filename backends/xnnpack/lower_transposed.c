@@ -308,7 +308,7 @@ static XnnId bias_of(XnnLowering *l, const Phases *p, uint32_t phases) {
 
 /* The phases of a part as channels, on an image of so many places. */
 static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Part *w, XnnId in,
-                       SymInt height, SymInt width) {
+                       const SymInt places[2]) {
   const Convolution *c = p->c;
   uint32_t phases = h->count * w->count;
   ConvolutionNode node = {.kind = xl_has_one_input_a_group(c) ? XNN_DEPTHWISE_CONV2D : XNN_CONV2D,
@@ -320,12 +320,13 @@ static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Par
                           .groups = c->groups,
                           .in_channels = c->in_channels,
                           .out_channels = phases * c->out_channels};
-  SymInt dims[] = {p->batch, height, width, node.out_channels};
-  XnnId weights = filter(l, p, h, w), bias = bias_of(l, p, phases), out = xl_sym_temp(l, 4, dims);
-  bool fixed = sym_is_const(height) && sym_is_const(width);
-  xl_node_or_product(l, &node, fixed && value_is_const(l->g, p->weight), p->batch, in, weights,
-                     bias, out);
-  return out;
+  SymInt dims[] = {p->batch, places[0], places[1], node.out_channels};
+  ConvolutionValues v = {.in = in, .weights = filter(l, p, h, w)};
+  v.bias = bias_of(l, p, phases);
+  v.out = xl_sym_temp(l, 4, dims);
+  bool fixed = sym_is_const(places[0]) && sym_is_const(places[1]);
+  xl_node_or_product(l, &node, fixed && value_is_const(l->g, p->weight), p->batch, &v);
+  return v.out;
 }
 
 /* The parts of some rows as [n, h, phases of rows * w, phases of columns * c]. */
@@ -338,7 +339,7 @@ static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
          joined[] = {p->batch, height, sym_mul(&l->g->syms, width, h->count), line};
   XnnId items[MAX_PARTS], rows;
   for (uint32_t i = 0; i < wide->count; i++) {
-    items[i] = convolved(l, p, h, &wide->parts[i], in, height, width);
+    items[i] = convolved(l, p, h, &wide->parts[i], in, (const SymInt[]){height, width});
     SymInt dims[] = {p->batch, height, width, h->count,
                      (SymInt)wide->parts[i].count * p->c->out_channels};
     if (h->count > 1)
@@ -366,7 +367,7 @@ static XnnId cropped(XnnLowering *l, const Phases *p, uint32_t i, XnnId in, SymI
     return in;
   dims[1 + i] = a->size;
   XnnId out = xl_sym_temp(l, 4, dims);
-  xl_slice(l, in, 1 + i, 4, a->skipped, a->size, out);
+  xl_slice(l, in, 1 + i, a->skipped, a->size, out);
   return out;
 }
 

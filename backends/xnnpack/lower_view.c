@@ -123,7 +123,7 @@ static void move_pieces(XnnLowering *l, View *v, uint32_t from, uint32_t to, uin
   whole.dims[axis] = size;
   for (uint32_t i = 0; i < count; i++) {
     pieces[i] = xl_temp_of(l, &whole);
-    xl_slice(l, v->t.id, axis, whole.rank, i * size, size, pieces[i]);
+    xl_slice(l, v->t.id, axis, i * size, size, pieces[i]);
   }
   whole.dims[target] *= count;
   XnnId out = xl_temp_of(l, &whole);

@@ -5,7 +5,9 @@
 #include "backends/xnnpack/convolution.h"
 
 bool xl_whole_windows(const XnnLowering *l, NodeId n, const Convolution *c, Windows *w) {
-  *w = (Windows){.c = c, .before = {c->padding[0], c->padding[1]}};
+  *w = (Windows){.c = c,
+                 .batch = value_dim(l->g, node_value(l->g, n, 0), 0),
+                 .before = {c->padding[0], c->padding[1]}};
   return xl_image_sizes(l, n, c, w->in, w->out);
 }
 
@@ -18,23 +20,24 @@ static uint32_t whole_strides(const Windows *w, uint32_t i) {
   return (all + c->stride[i] - 1) / c->stride[i];
 }
 
-XnnId xl_window_view(XnnLowering *l, Windows *w, SymInt batch, XnnId in) {
+XnnId xl_window_view(XnnLowering *l, Windows *w, XnnId in) {
   const Convolution *c = w->c;
-  uint32_t before[4] = {0}, after[4] = {0}, rows[2];
+  SymInt image[] = {w->batch, w->in[0], w->in[1], c->in_channels};
+  XnnPad pad = {.dims = image, .rank = 4};
+  uint32_t rows[2];
   for (uint32_t i = 0; i < 2; i++) {
     rows[i] = whole_strides(w, i);
-    before[1 + i] = w->before[i];
-    after[1 + i] = rows[i] * c->stride[i] - w->in[i] - w->before[i];
+    pad.before[1 + i] = w->before[i];
+    pad.after[1 + i] = rows[i] * c->stride[i] - w->in[i] - w->before[i];
   }
-  if (before[1] || before[2] || after[1] || after[2]) {
-    SymInt dims[] = {batch, (SymInt)rows[0] * c->stride[0], (SymInt)rows[1] * c->stride[1],
+  if (pad.before[1] || pad.before[2] || pad.after[1] || pad.after[2]) {
+    SymInt dims[] = {w->batch, (SymInt)rows[0] * c->stride[0], (SymInt)rows[1] * c->stride[1],
                      c->in_channels};
-    SymInt image[] = {batch, w->in[0], w->in[1], c->in_channels};
     XnnId padded = xl_sym_temp(l, 4, dims);
-    xl_pad(l, in, image, 4, before, after, 0, padded);
+    xl_pad(l, in, &pad, padded);
     in = padded;
   }
-  const SymInt dims[] = {batch, rows[0], c->stride[0], rows[1], c->stride[1], c->in_channels};
+  const SymInt dims[] = {w->batch, rows[0], c->stride[0], rows[1], c->stride[1], c->in_channels};
   memcpy(w->dims, dims, sizeof dims);
   return xl_reshaped(l, in, dims, WINDOW_RANK);
 }

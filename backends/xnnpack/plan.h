@@ -1,10 +1,10 @@
-/* In which layout each node of a partition is computed, so that as few elements as possible are
- * moved between layouts.
+/* Chooses the layout in which each node of a partition is computed, NHWC or plain (that of the
+ * delegate's arguments), so that as few elements as possible are transposed.
  *
- * Convolutions, pools and resizing want NHWC, products and what else has no form in NHWC want plain
- * operands, as the arguments of the delegate have it; the others take either. Views and permutes
- * are computed where their results are wanted: see moves.h. A value costs its elements for each
- * layout in which it is wanted and not there, however often; the cheapest choice is a minimum cut
+ * Convolutions, pools and resizing need NHWC; products, and other nodes that have no form in NHWC,
+ * need plain operands; the rest can be computed in either. Views and permutes are computed where
+ * their results are used: see moves.h. A value costs its number of elements, once, if a node uses
+ * it in the other layout than the one in which it is made; the cheapest choice is a minimum cut
  * between the two layouts. */
 #ifndef ETC_BACKENDS_XNNPACK_PLAN_H
 #define ETC_BACKENDS_XNNPACK_PLAN_H
@@ -25,7 +25,7 @@ typedef enum XnnLayouts {
   XL_NORM,    /* of groups */
   XL_WHERE,   /* perhaps PReLU */
   XL_DYNAMIC, /* as XL_FIRST of what is quantized at run time */
-  XL_UNREAD   /* computes nothing */
+  XL_UNREAD   /* no node of its own: those that use it compute it */
 } XnnLayouts;
 
 XnnLayouts xl_layouts(OpId op);

@@ -4,11 +4,11 @@
 #include "backends/xnnpack/product.h"
 
 enum {
-  MOST_ROWS = 9,        /* of a kernel, and columns */
-  CACHED = 3 << 20,     /* bytes of which copies stay in caches */
-  FAR = 2,              /* times as long each copy takes of more */
-  MOST_BYTES = 4 << 20, /* of copies and further weights, or as many as image and result take and */
-  MOST_OF_WEIGHTS = 4,  /* so many times the weights */
+  MOST_ROWS = 9,         /* of a kernel, and columns */
+  CACHED = 3 << 20,      /* bytes of which copies stay in caches */
+  FAR = 2,               /* times as long each copy takes of more */
+  MOST_BYTES = 4 << 20,  /* that copies and further weights may always take; beyond that no more */
+  MOST_OF_WEIGHTS = 4,   /* than image, result and so many times the weights */
   BYTES_OF_STRIP = 2500, /* of nodes in the file */
   FEW_STRIPS = 25,       /* where the CPU is not said */
   LEAST_CHANNELS = 16,   /* of the image: copies of fewer take longer than what they hold */

@@ -1,17 +1,17 @@
-/* What XNNPACK makes one table of: functions that follow each other between values of 8 bits
- * (xnn_subgraph_fuse_unary_quantized_into_lut of its subgraph.c).
+/* Keeps graphs away from three faults of XNNPACK's fusion of elementwise functions on 8-bit values.
  *
- * It takes a product or sum with a constant of one element for such a function, and the result for
- * one of the shape of the other operand: dims that the constant adds in front are lost. It does not
- * take a constant that is reshaped while the graph runs for one.
+ * XNNPACK replaces a chain of such functions, from 8-bit codes to 8-bit codes, by one lookup table
+ * of 256 entries (xnn_subgraph_fuse_unary_quantized_into_lut in its subgraph.c). Wrong there, in
+ * what ExecuTorch 1.4.1 has:
  *
- * Of more functions than fit one table it makes a second table, of the first one and what follows,
- * and frees the first one twice (mended in XNNPACK by 09767002, behind what ExecuTorch 1.4.1 has).
- * A slice of all elements ends the row.
- *
- * Value 0 of its graph, the first argument of the delegate, it takes for one that was computed in
- * the row, and reads where there is nothing when a sum or product with it is compatible with the
- * 256 codes of a table. It does not take a slice of it for that. */
+ * - A sum or product with a constant of one element counts as a function of the other operand, and
+ *   the result gets the shape of that operand: dims of size 1 that only the constant has are lost.
+ *   A constant that is reshaped at run time does not count as one: keep_operand reshapes it.
+ * - A chain of more than TABLE_FUNCTIONS functions becomes a table of a table, and the first one is
+ *   freed twice (mended by XNNPACK's 09767002). A slice of all elements ends a chain: limit_row.
+ * - Value 0 of the graph, the first argument of the delegate, is mistaken for a value computed in
+ *   the chain, and a null pointer is read, where a sum or product with it can be broadcast to the
+ *   256 entries. A slice of it is not mistaken: limit_row. */
 #include "backends/xnnpack/lower.h"
 
 enum { TABLE_FUNCTIONS = 10 }; /* XNN_MAX_UNARY_FUSION_NODES */
@@ -19,9 +19,9 @@ enum { TABLE_FUNCTIONS = 10 }; /* XNN_MAX_UNARY_FUSION_NODES */
 typedef struct Tables {
   XnnLowering *l;
   XnnId count;     /* of values, before any was added here */
-  bool *of_codes;  /* by XnnId: computed of codes by functions */
-  bool *to_codes;  /* codes are computed of it by functions */
-  uint8_t *row;    /* by XnnId: so many functions follow each other up to it */
+  bool *of_codes;  /* by XnnId: codes, or computed from codes by functions alone */
+  bool *to_codes;  /* by XnnId: codes, or codes are computed from it by functions alone */
+  uint8_t *row;    /* by XnnId: length of the chain of functions that ends in it */
   XnnId *reshaped; /* by XnnId of a constant; 0: not yet, since no result is value 0 */
 } Tables;
 
@@ -68,7 +68,8 @@ static XnnId reshaped_number(Tables *t, XnnId number) {
   return t->reshaped[number];
 }
 
-/* Operand i of n, if it is a number that adds dims between codes. */
+/* Reshapes operand i of n at run time, if it is a constant of one element with more dims than the
+ * other operand, in a chain between codes. */
 static void keep_operand(Tables *t, XnnNode *n, uint32_t i) {
   const XnnValue *values = t->l->x.values;
   XnnId number = n->fields[i], other = n->fields[1 - i];
@@ -77,7 +78,8 @@ static void keep_operand(Tables *t, XnnNode *n, uint32_t i) {
     n->fields[i] = reshaped_number(t, number);
 }
 
-/* A value of its own with the elements of v; XNNPACK does not slice what has no dims. */
+/* A copy of v that ends the chain: a slice of all elements; of a scalar, which XNNPACK cannot
+ * slice, a reshape. */
 static XnnId apart(Tables *t, XnnId v) {
   static const uint32_t all[XNN_MAX_RANK]; /* from 0, of size 0: to the end */
   XnnId made = xl_temp_like(t->l, v);
@@ -88,14 +90,14 @@ static XnnId apart(Tables *t, XnnId v) {
   return made;
 }
 
-/* The first argument of the delegate, where it is compatible with the 256 codes of a table. */
+/* Whether it is the first argument of the delegate, and can be broadcast to the 256 entries. */
 static bool is_taken_for_inside(const Tables *t, XnnId id) {
   const XnnValue *v = &t->l->x.values[id];
   uint32_t last = v->rank ? v->dims[v->rank - 1] : 1;
   return v->external == 1 && v->is_input && (last == 1 || last == 256);
 }
 
-/* Ends the row that operands of n are in, if n would be one function too many. */
+/* Ends the chains of the operands of n, if n would be one function too many. */
 static void limit_row(Tables *t, XnnNode *n) {
   const char *fields = xnn_fields(n);
   uint8_t longest = 0;

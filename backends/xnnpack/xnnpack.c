@@ -63,8 +63,8 @@ static bool is_weight(const Graph *g, NodeId n) {
 }
 
 static void try_nodes(Partitioner *p) {
-  selection_warn_unused(p->c->sink, "ops", p->c->settings[SET_OPS], p->g);
-  selection_warn_unused(p->c->sink, "skip", p->c->settings[SET_SKIP], p->g);
+  selection_warn_unused(p->c->sink, "--backend", "ops", p->c->settings[SET_OPS], p->g);
+  selection_warn_unused(p->c->sink, "--backend", "skip", p->c->settings[SET_SKIP], p->g);
   for (FOR_NODES(p->g, n)) {
     xl_reset(&p->l, true);
     p->l.alone = true;

@@ -1,22 +1,16 @@
 /* A pass that makes a sigmoid of each relu. */
 #include <etc/plugin.h>
 
+/* What replaces the result of node n, built before it; 0, or a value of another type, would leave
+ * the node. */
+static ValueId sigmoid(Builder *b, NodeId n) {
+  return build(b, OP_SIGMOID, A_VAL(node_value(b->g, n, 0)));
+}
+
+/* The count is what --time-passes shows. */
 static Status relu_to_sigmoid(PassContext *p, Graph *g) {
-  uint64_t count = 0;
-  for (NodeId n = g->first, next; n; n = next) {
-    next = g->nodes[n].next;
-    if (g->nodes[n].op != OP_RELU)
-      continue;
-    Builder b = builder_make(g, n, g->nodes[n].loc);
-    ValueId v = build(&b, OP_SIGMOID, A_VAL(node_value(g, n, 0)));
-    if (b.status != STATUS_OK)
-      return b.status;
-    graph_replace_uses(g, node_result(g, n, 0), v);
-    graph_remove_node(g, n);
-    count++;
-  }
-  pass_count(p, "relus", count);
-  return STATUS_OK;
+  static const RewriteRule rules[] = {{OP_RELU, sigmoid, "relus"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }
 
 static const PassRow row = {.name = "relu_to_sigmoid",

@@ -48,17 +48,23 @@ static ArgIn side(const Symints *s, SymInt v, NodeId *behind) {
   return A_VAL(value);
 }
 
-/* Ends the call unless `op` of both sides holds. last: the last node that was there before. */
-static Status require(Symints *s, OpId op, SymInt left, SymInt right, LocId loc,
-                      const char *message, NodeId last) {
-  TRY(symints_compute(s, left, last));
-  TRY(symints_compute(s, right, last));
+typedef struct Requirement {
+  OpId op; /* a comparison */
+  SymInt left, right;
+  LocId loc;
+  const char *message; /* what is said where it does not hold */
+} Requirement;
+
+/* Ends the call unless it holds. last: the last node that was there before. */
+static Status require(Symints *s, const Requirement *r, NodeId last) {
+  TRY(symints_compute(s, r->left, last));
+  TRY(symints_compute(s, r->right, last));
   NodeId behind = 0;
-  ArgIn lhs = side(s, left, &behind), rhs = side(s, right, &behind);
+  ArgIn lhs = side(s, r->left, &behind), rhs = side(s, r->right, &behind);
   Builder b = symints_behind(s, behind);
-  b.loc = loc;
-  ValueId holds = build(&b, op, lhs, rhs);
-  (void)build(&b, OP_REQUIRE, A_VAL(holds), A_STR(message));
+  b.loc = r->loc;
+  ValueId holds = build(&b, r->op, lhs, rhs);
+  (void)build(&b, OP_REQUIRE, A_VAL(holds), A_STR(r->message));
   return b.status;
 }
 
@@ -74,7 +80,7 @@ static Status check_least(Symints *s, SymInt size, int64_t least, bool *checked,
   ++*checks;
   const char *message = arena_printf(s->p->scratch, "%.200s must be at least %lld",
                                      dim_text(s->g, size), (long long)e->lo);
-  return require(s, OP_PRIM_GE, size, e->lo, 0, message, last);
+  return require(s, &(Requirement){OP_PRIM_GE, size, e->lo, 0, message}, last);
 }
 
 static Status check_inputs(Symints *s, NodeId last, uint64_t *checks) {
@@ -96,7 +102,7 @@ static Status check_equal(Symints *s, const Constraint *c, NodeId last, uint64_t
   ++*checks;
   const char *left = dim_text(g, c->lhs), *right = dim_text(g, c->rhs);
   const char *message = arena_printf(s->p->scratch, "%.200s and %.200s must be equal", left, right);
-  return require(s, OP_PRIM_EQ, c->lhs, c->rhs, c->loc, message, last);
+  return require(s, &(Requirement){OP_PRIM_EQ, c->lhs, c->rhs, c->loc, message}, last);
 }
 
 static Status check_multiple(Symints *s, const Constraint *c, NodeId last, uint64_t *checks) {
@@ -109,7 +115,7 @@ static Status check_multiple(Symints *s, const Constraint *c, NodeId last, uint6
   ++*checks;
   const char *message = arena_printf(s->p->scratch, "%.200s must be a multiple of %lld",
                                      dim_text(g, c->lhs), (long long)c->rhs);
-  return require(s, OP_PRIM_EQ, rest, 0, c->loc, message, last);
+  return require(s, &(Requirement){OP_PRIM_EQ, rest, 0, c->loc, message}, last);
 }
 
 Status pass_check_sizes(PassContext *p, Graph *g) {

@@ -102,7 +102,7 @@ static bool has_dims_of(const Graph *g, ValueId index, ValueId x, uint32_t axis)
   return true;
 }
 
-/* How many of the dims before the axis the index is the same along. */
+/* The number of leading dims, of those before the axis, along which the index does not change. */
 static uint32_t repeated_dims(const Graph *g, ValueId index, const int64_t *entries,
                               uint32_t axis) {
   uint32_t rank = value_rank(g, index), dims = axis;
@@ -225,7 +225,7 @@ static ValueId flip(Builder *b, NodeId n) {
 
 enum { REACHED_MAX = 64 /* values that are looked at: beyond, the exact kernel is taken */ };
 
-/* A last bit of a float operand may change the result of n by a whole. */
+/* Whether the result of n may differ by 1 when a float operand differs in its last bit. */
 static bool rounds(const Graph *g, NodeId n) {
   switch (node_cget(g, n)->op) {
   case OP_CEIL:

@@ -1,8 +1,8 @@
-/* The kernels of amax, amin and log_softmax end the process where their operand has no elements, as
- * the scores of no boxes.
+/* The kernels of amax, amin and log_softmax abort the process where their operand is empty (scores,
+ * when a detector found no box).
  *
- * Where a dim that is kept may be 0 while running, one max.dim or min.dim for each dim that is
- * reduced takes the place of amax and amin: these make no elements of none. */
+ * Where a dim that is kept may be 0 at run time, amax and amin are replaced by one max.dim or
+ * min.dim for each dim that is reduced: these give an empty result for an empty operand. */
 #include <math.h>
 
 #include "ops/shape_util.h"

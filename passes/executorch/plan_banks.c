@@ -108,36 +108,33 @@ static Status place_most(BankSearch *s, uint64_t capacity, uint32_t *count, uint
   return STATUS_OK;
 }
 
-static Status fill_bank(BankSearch *s, uint32_t b, uint32_t *bank, uint64_t *offsets,
-                        uint64_t *total) {
+static Status fill_bank(BankSearch *s, uint32_t b, BankPlan *plan) {
   uint64_t size = s->q->banks[b].size;
   uint32_t count = 0;
-  find_candidates(s, bank);
+  find_candidates(s, plan->bank);
   if (size > s->q->spare) {
     keep_fitting(s, size - s->q->spare);
-    TRY(place_most(s, size - s->q->spare, &count, total));
+    TRY(place_most(s, size - s->q->spare, &count, &plan->totals[b]));
   }
   for (uint32_t i = 0; i < count; i++) {
-    bank[s->candidates[i].span] = b;
-    offsets[s->candidates[i].span] = s->best[i];
+    plan->bank[s->candidates[i].span] = b;
+    plan->offsets[s->candidates[i].span] = s->best[i];
   }
   return STATUS_OK;
 }
 
 /* What is left, all of it, in the last bank. */
-static Status fill_last(BankSearch *s, uint32_t b, uint32_t *bank, uint64_t *offsets,
-                        uint64_t *total) {
-  find_candidates(s, bank);
-  TRY(place_first(s, s->count, total));
+static Status fill_last(BankSearch *s, uint32_t b, BankPlan *plan) {
+  find_candidates(s, plan->bank);
+  TRY(place_first(s, s->count, &plan->totals[b]));
   for (uint32_t i = 0; i < s->count; i++) {
-    bank[s->candidates[i].span] = b;
-    offsets[s->candidates[i].span] = s->offsets[i];
+    plan->bank[s->candidates[i].span] = b;
+    plan->offsets[s->candidates[i].span] = s->offsets[i];
   }
   return STATUS_OK;
 }
 
-Status plan_banks(PassContext *p, const BankProblem *q, uint32_t *bank, uint64_t *offsets,
-                  uint64_t *totals, uint32_t *full, uint64_t *missing) {
+Status plan_banks(PassContext *p, const BankProblem *q, BankPlan *plan) {
   uint32_t count = q->all->count, last = q->bank_count - 1;
   BankSearch s = {.p = p,
                   .q = q,
@@ -146,12 +143,11 @@ Status plan_banks(PassContext *p, const BankProblem *q, uint32_t *bank, uint64_t
                   .spans = ARENA_ARRAY(p->scratch, Span, count),
                   .offsets = ARENA_ARRAY(p->scratch, uint64_t, count),
                   .best = ARENA_ARRAY(p->scratch, uint64_t, count)};
-  memset(bank, 0xff, count * sizeof *bank);
+  memset(plan->bank, 0xff, count * sizeof *plan->bank);
   for (uint32_t b = 0; b < last; b++)
-    TRY(fill_bank(&s, b, bank, offsets, &totals[b]));
-  TRY(fill_last(&s, last, bank, offsets, &totals[last]));
-  uint64_t needed = totals[last] + (totals[last] ? q->spare : 0);
-  *full = last;
-  *missing = needed > q->banks[last].size ? needed - q->banks[last].size : 0;
+    TRY(fill_bank(&s, b, plan));
+  TRY(fill_last(&s, last, plan));
+  uint64_t needed = plan->totals[last] + (plan->totals[last] ? q->spare : 0);
+  plan->missing = needed > q->banks[last].size ? needed - q->banks[last].size : 0;
   return STATUS_OK;
 }

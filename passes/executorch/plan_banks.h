@@ -14,12 +14,16 @@ typedef struct BankProblem {
   uint64_t spare; /* bytes that the end of each arena needs beside the spans */
 } BankProblem;
 
-/* Writes the bank and the offset of each span, and the bytes of each bank without spare. A bank
- * takes the spans that are used most for the time that they stay, as many as the planner places
- * within it; the last takes what is left. *missing: bytes that bank *full lacks for that; 0: all is
- * placed. */
-Status plan_banks(PassContext *p, const BankProblem *q, uint32_t *bank, uint64_t *offsets,
-                  uint64_t *totals, uint32_t *full, uint64_t *missing);
+typedef struct BankPlan {
+  uint32_t *bank;    /* by span */
+  uint64_t *offsets; /* by span */
+  uint64_t *totals;  /* by bank: its bytes without spare */
+  uint64_t missing;  /* bytes that the last bank lacks; 0: all is placed */
+} BankPlan;
+
+/* A bank takes the spans that are used most for the time that they stay, as many as the planner
+ * places within it; the last takes what is left. The caller has the arrays of the plan. */
+Status plan_banks(PassContext *p, const BankProblem *q, BankPlan *plan);
 
 /* Runs the planner on the problem. Of a plug-in's planner the answer is checked: spans inside the
  * arena, aligned, and no two that live at the same time overlap; reported if not. */

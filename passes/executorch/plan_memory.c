@@ -65,6 +65,8 @@ static Status check_dims(PassContext *p, const Graph *g, ValueId v) {
     strbuf_release(&name);
     if (!sym_is_const(t->dims[i]))
       diag_hint(d, "give dynamic dimensions lower upper bounds (--dim NAME=LO..HI)");
+    else if (!n)
+      diag_hint(d, "give the input smaller dimensions (--dim NAME=N)");
     return diag_end(d);
   }
   return STATUS_OK;
@@ -81,7 +83,7 @@ static Status check_sizes(PassContext *p, const Graph *g) {
 
 /* --- the limit on memory --- */
 
-enum { LARGEST_NAMED = 3 };
+enum { LARGEST_NAMED = 3, LARGEST_SEEN = 16 };
 
 /* Whether the value is planned into `bank`; bank_of (by span) NULL: into any. */
 static bool in_bank(const Liveness *l, ValueId v, const uint32_t *bank_of, uint32_t bank) {
@@ -107,34 +109,46 @@ static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *
   return best;
 }
 
-static void note_tensor(Diag *d, const Graph *g, ValueId v) {
-  StrBuf text = {0};
+static void describe_tensor(const Graph *g, ValueId v, StrBuf *text) {
   StrView name = value_name(g, v);
   NodeId n = value_def(g, v);
   DiagPlace place = n ? node_place(g, n) : DIAG_NOWHERE;
   if (name.size)
-    strbuf_printf(&text, "'" SV_FMT "', ", SV_ARG(name));
-  type_describe(g, value_type(g, v), &text);
-  strbuf_append(&text, SV(": up to "));
-  strbuf_append_bytes(&text, type_bytes_upper(g, value_type(g, v)));
+    strbuf_printf(text, "'" SV_FMT "', ", SV_ARG(name));
+  type_describe(g, value_type(g, v), text);
+  strbuf_append(text, SV(": up to "));
+  strbuf_append_bytes(text, type_bytes_upper(g, value_type(g, v)));
   if (place.op.size)
-    strbuf_printf(&text, ", made by " SV_FMT, SV_ARG(place.op));
+    strbuf_printf(text, ", made by " SV_FMT, SV_ARG(place.op));
   if (place.node.size)
-    strbuf_printf(&text, " '" SV_FMT "'", SV_ARG(place.node));
-  diag_note(d, "%s", strbuf_cstr(&text));
-  strbuf_release(&text);
+    strbuf_printf(text, " '" SV_FMT "'", SV_ARG(place.node));
 }
 
+/* Tensors of which there is the same to say, such as those of one convolution, are one note. */
 static void note_largest(Diag *d, const Graph *g, const Liveness *l, const uint32_t *bank_of,
                          uint32_t bank) {
-  uint32_t listed[LARGEST_NAMED];
-  for (uint32_t i = 0; i < LARGEST_NAMED; i++) {
-    ValueId v = largest_value(g, l, listed, i, bank_of, bank);
+  uint32_t listed[LARGEST_SEEN], alike = 0, notes = 0;
+  StrBuf last = {0}, text = {0};
+  for (uint32_t i = 0; i <= LARGEST_SEEN && notes < LARGEST_NAMED; i++) {
+    ValueId v = i < LARGEST_SEEN ? largest_value(g, l, listed, i, bank_of, bank) : 0;
+    strbuf_clear(&text);
+    if (v) {
+      describe_tensor(g, v, &text);
+      listed[i] = l->span_of[v];
+    }
+    if (alike && (!v || strcmp(strbuf_cstr(&text), strbuf_cstr(&last)) != 0)) {
+      diag_note(d, alike > 1 ? "%s (%u tensors)" : "%s", strbuf_cstr(&last), alike);
+      alike = 0;
+      notes++;
+    }
     if (!v)
       break;
-    note_tensor(d, g, v);
-    listed[i] = l->span_of[v];
+    alike++;
+    strbuf_clear(&last);
+    strbuf_append(&last, sv_from(strbuf_cstr(&text)));
   }
+  strbuf_release(&last);
+  strbuf_release(&text);
 }
 
 static bool has_dynamic_sizes(const Graph *g) {
@@ -178,9 +192,10 @@ static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   return diag_end(d);
 }
 
-/* A bank that the tensors left for it do not fit in. */
-static Status report_full(PassContext *p, const MemoryPlan *m, uint32_t bank, uint64_t missing) {
-  const MemoryBank *b = &m->options->banks[bank];
+/* The last bank does not have room for all that is left for it. */
+static Status report_full(PassContext *p, const MemoryPlan *m, uint64_t missing) {
+  uint32_t last = m->banks - 1;
+  const MemoryBank *b = &m->options->banks[last];
   Diag *d = diag_begin(p->sink, DIAG_BANK_FULL, DIAG_NOWHERE);
   StrBuf text = {0};
   strbuf_printf(&text, "bank '" SV_FMT "' of ", SV_ARG(b->name));
@@ -191,12 +206,12 @@ static Status report_full(PassContext *p, const MemoryPlan *m, uint32_t bank, ui
                                     : SV(" for the tensors of the program"));
   diag_message(d, "%s", strbuf_cstr(&text));
   strbuf_release(&text);
-  note_largest(d, m->g, &m->live, m->bank, bank);
+  note_largest(d, m->g, &m->live, m->bank, last);
   return diag_end(d);
 }
 
 static bool has_delegate(const Graph *g) {
-  for (NodeId n = g->first; n; n = node_cget(g, n)->next)
+  for (FOR_NODES(g, n))
     if (op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
       return true;
   return false;
@@ -346,10 +361,9 @@ static Status place_in_banks(PassContext *p, MemoryPlan *m) {
                    .banks = m->options->banks,
                    .bank_count = m->banks,
                    .spare = m->spare};
-  uint64_t missing = 0;
-  uint32_t full = 0;
-  TRY(plan_banks(p, &q, m->bank, m->offsets, m->totals, &full, &missing));
-  return missing ? report_full(p, m, full, missing) : STATUS_OK;
+  BankPlan plan = {.bank = m->bank, .offsets = m->offsets, .totals = m->totals};
+  TRY(plan_banks(p, &q, &plan));
+  return plan.missing ? report_full(p, m, plan.missing) : STATUS_OK;
 }
 
 static void find_problem(PassContext *p, MemoryPlan *m) {

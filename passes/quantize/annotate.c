@@ -436,8 +436,8 @@ Status pass_annotate(PassContext *c, Graph *g) {
     return STATUS_OK;
   const QuantOptions *options = c->options->quantize;
   if (!options->kept) { /* else it was said in the first of several runs */
-    selection_warn_unused(c->sink, "float", options->floats, g);
-    selection_warn_unused(c->sink, "weight-only", options->weight_only, g);
+    selection_warn_unused(c->sink, "--quantize-config", "float", options->floats, g);
+    selection_warn_unused(c->sink, "--quantize-config", "weight-only", options->weight_only, g);
   }
   Plan p = make_plan(g, c->scratch);
   find_loops(&p);

@@ -279,7 +279,9 @@ static Status read_ranges(PassContext *p, Graph *g, Watches *w, const ValueId *v
   const Stats **own = ARENA_ARRAY(p->scratch, const Stats *, (size_t)count + 1);
   StatsFile file;
   TRY(stats_read(&file, p->sink, q->ranges));
-  Status status = stats_match(&file, g, q->model_hash, values, count, own, q->ranges, p->sink);
+  Status status = stats_of_model(&file, q->model_hash, p->sink);
+  if (status == STATUS_OK)
+    status = stats_match(&file, g, values, count, own, p->sink);
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++)
     stats_merge_values(&w->stats[ranges[i]], own[i]);
   stats_file_release(&file);

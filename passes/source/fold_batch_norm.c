@@ -1,18 +1,20 @@
-/* Batch norm at inference is a factor and a shift per channel: after a convolution or linear with
- * constant weights both go into weight and bias; elsewhere the norm stays a kernel of its own. y =
- * (conv(x) - mean) * s + bias, s = scale / sqrt(var + eps): weight' = weight * s, bias' = (bias -
- * mean) * s + shift. Computed in double precision for f32, rounded once.
+/* Folds factors and shifts per channel into the constant weights and bias of the convolution or
+ * matrix product beside them.
  *
- * A product with a constant a channel ("layer scale") is the same with a factor only; there it also
- * goes into matmul with a constant matrix, and the bias added to that, and into the weights of a
- * depthwise convolution behind it. A sum with a constant a channel is a shift only. One number
- * stands for all channels of a convolution before or behind it; a sum before one only where the
- * convolution pads nothing, for the padding is not added to: else what is summed is divided by the
- * number instead.
+ *   batch norm at inference   factor = scale / sqrt(var + eps), shift = bias - mean * factor
+ *   x * constant              a factor only ("layer scale")
+ *   x + constant              a shift only
  *
- * Of dequantized weights the scales are multiplied. Training with quantization in torch divides by
- * the factor of the norm and adds the bias between convolution and norm; that is taken together
- * with it. */
+ * Behind a convolution or linear, weight' = weight * factor and bias' = bias * factor + shift; a
+ * factor is also folded into matmul with a constant matrix and the bias added to it. In front of a
+ * convolution, a factor goes into its weights (per channel only if the convolution is depthwise),
+ * and a shift into its bias if it pads nothing, since padding is not shifted. Where it pads, x * a
+ * + b becomes (x + b / a) * a, and the factor a is folded (exchange_before).
+ *
+ * A batch norm that is not beside such a node stays a kernel of its own. For dequantized weights,
+ * the scales are multiplied. Quantization-aware training in torch divides by the factor and adds
+ * the bias between convolution and norm; these are folded with the norm (through_affine). Computed
+ * in double precision for f32, rounded once. */
 #include <math.h>
 
 #include "ir/match.h"
@@ -114,7 +116,7 @@ static bool has_scales(const Graph *g, NodeId producer, NodeId dequantize) {
          !(transposed && node_int(g, producer, 8) > 1);
 }
 
-/* Bias must be readable before the weight is touched. */
+/* Whether weight and bias of n are constants that can be changed; asked before either is. */
 static bool foldable(const Graph *g, NodeId n, uint32_t bias_arg) {
   ValueId w = node_value(g, n, 1), bias = node_value(g, n, bias_arg);
   NodeId codes = dequantized_constant(g, w);
@@ -304,8 +306,8 @@ static bool is_shifted(const Graph *g, NodeId n, Arena *arena, Shifted *s) {
   return true;
 }
 
-/* convolution(x) + constant, n; not where the weights are codes: what is quantized behind it would
- * be rounded otherwise. */
+/* n: convolution(x) + constant. Dequantized weights are left alone: with another bias the result
+ * would be quantized to other codes. */
 static ValueId fold_shift(Builder *b, NodeId n) {
   Graph *g = b->g;
   Shifted s;
@@ -319,8 +321,8 @@ static ValueId fold_shift(Builder *b, NodeId n) {
   return s.x;
 }
 
-/* x, or with a constant a channel that is multiplied, divided, added or subtracted between it and
- * v: then that is put in front of the factor and shift. */
+/* v, or x where v is x with a constant per channel multiplied, divided, added or subtracted: *a is
+ * then the factor and shift of x instead of v. */
 static ValueId through_affine(const Graph *g, ValueId v, Arena *arena, Affine *a) {
   static const OpId ops[] = {OP_MUL_TENSOR, OP_DIV_TENSOR, OP_ADD_TENSOR, OP_SUB_TENSOR};
   for (uint32_t i = 0; i < COUNT_OF(ops); i++) {

@@ -1,9 +1,11 @@
-/* Moves of quantized tensors: views, permutes, slices, splits, joins, pads, maxima, nearest pixels,
- * rows at constant places.
+/* Ops that copy elements of quantized tensors without computing on them: views, permutes, slices,
+ * splits, concatenations, pads, max pools, nearest-neighbour resizing, rows at constant places.
  *
- * On codes that were quantized, they become moves of real numbers between a dequantization and a
- * quantization, which changes no code and is the one form that backends look for. Of dequantized
- * constants (weights), the codes are moved instead, so that the weights stay what they are. */
+ *     view(quantize(x))           =>   quantize(view(dequantize(quantize(x))))
+ *     view(dequantize(weight))    =>   dequantize(view(weight))
+ *
+ * The first changes no code, and is the one form that backends match; the second keeps weights
+ * constants that are dequantized. */
 #include <math.h>
 
 #include "interp/fold.h"

@@ -514,18 +514,17 @@ Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *a
                   Tensor *outputs) {
   Tensor *states;
   TRY(interp_states(g, arena, &states));
-  return interp_call(g, inputs, input_count, states, arena, outputs);
+  const InterpCall call = {inputs, input_count, states, outputs, NULL, NULL};
+  return interp_call(g, &call, arena);
 }
 
-Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
-                   Arena *arena, Tensor *outputs) {
-  return interp_traced_call(g, inputs, input_count, states, arena, outputs, NULL, NULL);
-}
-
-Status interp_traced_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
-                          Arena *arena, Tensor *outputs, InterpTrace *trace, void *user) {
-  Run r = {.g = g, .sink = g->ctx->sink, .states = states, .trace = trace, .trace_user = user};
-  return run_graph(&r, inputs, input_count, arena, outputs);
+Status interp_call(Graph *g, const InterpCall *call, Arena *arena) {
+  Run r = {.g = g,
+           .sink = g->ctx->sink,
+           .states = call->states,
+           .trace = call->trace,
+           .trace_user = call->trace_user};
+  return run_graph(&r, call->inputs, call->input_count, arena, call->outputs);
 }
 
 Status interp_watch(const Graph *g, const Tensor *inputs, uint32_t input_count, DiagSink *sink,

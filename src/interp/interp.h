@@ -23,17 +23,20 @@ Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *a
 /* The states of g as they are before the first call, one tensor each, in arena. Too little memory
  * for them is reported. */
 Status interp_states(const Graph *g, Arena *arena, Tensor **states);
-/* One call of several: like interp_run, on states that the calls before have left and that this one
- * changes. After an error they hold what was written up to then. */
-Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
-                   Arena *arena, Tensor *outputs);
-
 /* Called when a node has run, with the times at which it began and ended, in ns of CLOCK_MONOTONIC.
  * In loops once an iteration; markers of control flow are left out. */
 typedef void InterpTrace(void *user, NodeId n, uint64_t begin, uint64_t end);
-/* interp_call, telling trace, which may be NULL, of each node. */
-Status interp_traced_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
-                          Arena *arena, Tensor *outputs, InterpTrace *trace, void *user);
+/* One call of several. */
+typedef struct InterpCall {
+  const Tensor *inputs;
+  uint32_t input_count;
+  Tensor *states;     /* as the calls before have left them; this one changes them */
+  Tensor *outputs;    /* written to, as those of interp_run */
+  InterpTrace *trace; /* told of each node; may be NULL */
+  void *trace_user;
+} InterpCall;
+/* Like interp_run. After an error the states hold what was written up to then. */
+Status interp_call(Graph *g, const InterpCall *call, Arena *arena);
 
 /* Called with each tensor that an input or a result of a node has, when it is known; in loops once
  * an iteration. It is gone after the call. Data of a node's result may be overwritten: what uses

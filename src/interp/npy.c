@@ -169,11 +169,36 @@ static Status no_tensor_type(const ParsedHeader *h, DiagSink *sink, const char *
   return diag_end(d);
 }
 
-void npy_hint_conversion(Diag *d, DType wanted) {
-  if (wanted == DTYPE_BF16)
+void npy_hint_conversion(Diag *d, DType given, DType wanted) {
+  if (wanted == DTYPE_BF16) {
     diag_hint(d,
               "numpy has no bfloat16: give the bit patterns as uint16, or convert the array with "
               "numpy.ndarray.astype(ml_dtypes.bfloat16)");
+    return;
+  }
+  bool scaled = dtype_in(wanted, DTS_FLOAT) && dtype_in(given, DT(U8) | DT(I8));
+  for (size_t i = 0; i < COUNT_OF(npy_types); i++) {
+    const char *descr = npy_types[i].descr;
+    if (npy_types[i].dtype != wanted || is_raw(wanted))
+      continue;
+    const char *kind = *descr == 'f'   ? "float"
+                       : *descr == 'i' ? "int"
+                       : *descr == 'u' ? "uint"
+                       : *descr == 'c' ? "complex"
+                                       : NULL;
+    const char *how = scaled ? ", and scale it as the training did" : "";
+    if (kind)
+      diag_hint(d, "convert the array with numpy.ndarray.astype('%s%d')%s", kind,
+                8 * (descr[1] - '0'), how);
+    else
+      diag_hint(d, "convert the array with numpy.ndarray.astype('bool')");
+    return;
+  }
+}
+
+bool npy_is_array(const uint8_t *bytes, uint64_t size) {
+  return (size >= 4 && memcmp(bytes, "PK\x03\x04", 4) == 0) ||
+         (size >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0);
 }
 
 uint64_t npy_data_at(const uint8_t *preamble) {

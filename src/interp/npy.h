@@ -38,8 +38,10 @@ Status npy_read_head(const uint8_t *bytes, uint64_t size, DType expected, const 
  * other types that a tensor cannot have; more dims than MAX_RANK; sizes that disagree with the
  * file's. */
 Status npy_read(NpyArray *array, Arena *arena, DiagSink *sink, const char *path, DType expected);
-/* Hint of d, whose array has not the type `wanted`: how to convert it. */
-void npy_hint_conversion(Diag *d, DType wanted);
+/* Hint of d: how to convert an array of `given` to `wanted`. */
+void npy_hint_conversion(Diag *d, DType given, DType wanted);
+/* Whether a file begins as .npy and .npz files do. */
+bool npy_is_array(const uint8_t *bytes, uint64_t size);
 void npy_close(NpyArray *array);
 /* From big-endian to little-endian numbers: reverses the bytes of each. */
 void npy_swap_bytes(Tensor *t);

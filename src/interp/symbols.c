@@ -279,7 +279,7 @@ static Status check_type(const Symbols *s, const char *label, const Type *type,
   Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_TYPE, context_place(s->g->ctx));
   diag_message(d, "%s takes %s, not %s", label, dtype_name((DType)type->dtype),
                dtype_name(input->dtype));
-  npy_hint_conversion(d, (DType)type->dtype);
+  npy_hint_conversion(d, input->dtype, (DType)type->dtype);
   return diag_end(d);
 }
 

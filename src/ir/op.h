@@ -34,11 +34,12 @@ enum {
   OP_CONTROL = 1 << 8,      /* a marker of control flow (ir/region.h): no call, but jumps */
   OP_SIGN_BLIND = 1 << 9,   /* integers: the same result bits for signed and unsigned ones of one
                                width (moves, bits, arithmetic modulo the width, equality) */
-  OP_SIGN_ORDERS = 1 << 10, /* integers are only compared which is less; results are elements,
-                               positions or bools */
+  OP_SIGN_ORDERS = 1 << 10, /* of integers only the order counts; results are elements, positions
+                               or bools */
   OP_DELEGATE = 1 << 11,    /* a call of a delegate: no kernel */
   OP_QUANTIZE = 1 << 12,    /* floats to small integers and scales */
-  OP_DEQUANTIZE = 1 << 13   /* and back; of constants never folded, since it would widen weights */
+  OP_DEQUANTIZE =
+      1 << 13 /* the opposite; never folded for constants, since that would widen weights */
 };
 
 typedef struct Kernel Kernel; /* ops/kernel.h */

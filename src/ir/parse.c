@@ -39,11 +39,9 @@ static void define_value(Parser *p, uint32_t number, ValueId v) {
  * that. */
 static Status parse_new_number(Parser *p, uint32_t *out) {
   Lexer *l = &p->lex;
-  lexer_skip(l);
-  const char *at = l->at;
+  const char *at;
   uint64_t number;
-  TRY(lexer_expect(l, "%"));
-  TRY(lexer_u64(l, "the number of a value", &number));
+  TRY(lexer_value(l, &at, &number));
   if (number > (uint64_t)(l->end - l->begin) || number > UINT32_MAX / 2)
     return lexer_error(l, at, "value number %llu is larger than the text is long",
                        (unsigned long long)number);

@@ -9,11 +9,9 @@
 
 Status parse_value(Parser *p, ValueId *out) {
   Lexer *l = &p->lex;
-  lexer_skip(l);
-  const char *at = l->at;
+  const char *at;
   uint64_t number;
-  TRY(lexer_expect(l, "%"));
-  TRY(lexer_u64(l, "the number of a value", &number));
+  TRY(lexer_value(l, &at, &number));
   if (number >= p->value_capacity || !p->values[number])
     return lexer_error(l, at, "%%%llu is used before it is defined", (unsigned long long)number);
   *out = p->values[number];

@@ -148,7 +148,8 @@ static uint32_t position(const SymExpr *sum, SymInt term) {
   return i;
 }
 
-/* Adds to *terms those that are `times` as often in the sum as in e. */
+/* Whether the sum contains times * e: each term of e with times its coefficient. Adds these terms
+ * of the sum to the set *terms. */
 static bool has_multiple(const SymExpr *sum, const SymExpr *e, SymInt handle, int64_t times,
                          uint64_t *terms) {
   bool is_sum = e->kind == SYM_SUM;
@@ -332,7 +333,8 @@ static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, 
   return true;
 }
 
-/* Term `of` is made of another one, which the sum takes away as often as it has it. */
+/* Term `of` is a function of another term (a quotient, minimum or maximum), which the sum contains
+ * with the opposite coefficient: c * f(x) - c * x. */
 static bool difference_of_two(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
                               int64_t *lo, int64_t *hi) {
   const SymExpr *x = sym_expr(t, sum->terms[of]);
@@ -383,7 +385,8 @@ static void widen(SymExpr *e, int64_t lo, int64_t hi) {
   e->hi = hi == INT64_MAX ? INT64_MAX : sym_sat_add(e->hi, hi);
 }
 
-/* Some terms together are less than their ranges tell; each term is counted once. */
+/* Groups of terms that depend on each other have a narrower range than the sum of their ranges;
+ * each term is in one group at most. */
 static void sum_range(const SymTable *t, SymExpr *e) {
   static bool (*const groups[])(const SymTable *, const SymExpr *, uint32_t, uint64_t *, int64_t *,
                                 int64_t *) = {remainder_group, difference_of_two,

@@ -135,6 +135,13 @@ Status lexer_i64(Lexer *l, const char *what, int64_t *out) {
   return STATUS_OK;
 }
 
+Status lexer_value(Lexer *l, const char **at, uint64_t *number) {
+  lexer_skip(l);
+  *at = l->at;
+  TRY(lexer_expect(l, "%"));
+  return lexer_u64(l, "the number of a value", number);
+}
+
 Status lexer_raw_string(Lexer *l, StrView *out) {
   if (lexer_peek(l) != '"')
     return lexer_expected(l, "a string");

@@ -16,9 +16,9 @@ typedef struct Lexer {
 } Lexer;
 
 void lexer_skip(Lexer *l);
-/* Whether the text goes on with these characters, which are then taken. */
+/* Whether the text goes on with these characters; if so, consumes them. */
 bool lexer_accept(Lexer *l, const char *characters);
-/* Whether the text goes on with this whole word, which is then taken: "input" not from "inputs". */
+/* Whether the text goes on with this whole word; if so, consumes it: "input" not from "inputs". */
 bool lexer_accept_word(Lexer *l, const char *word);
 /* The next character, 0 at the end. */
 char lexer_peek(Lexer *l);
@@ -35,6 +35,8 @@ Status lexer_expected(Lexer *l, const char *what);
 Status lexer_expect(Lexer *l, const char *characters);
 Status lexer_u64(Lexer *l, const char *what, uint64_t *out);
 Status lexer_i64(Lexer *l, const char *what, int64_t *out);
+/* "%7": the number of a value, and where it stands, for messages. */
+Status lexer_value(Lexer *l, const char **at, uint64_t *number);
 /* "text" on one line, escapes taken back; appended to out. */
 Status lexer_string(Lexer *l, const char *what, StrBuf *out);
 /* The characters between the quotes of a string without escapes (hex"..."). */

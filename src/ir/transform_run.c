@@ -22,23 +22,24 @@ static void codes_of(const Transform *t, const float *x, const float *scales, ui
   }
 }
 
-/* Codes of 4 bits, each in its own byte, as numbers: unpacked, or less 8 as they are packed. */
+/* Codes of 4 bits, each in its own byte, as the numbers from t->low on that they stand for. */
 static void unpacked(const Transform *t, uint32_t count, uint8_t *codes) {
   uint8_t flip = t->twos_complement ? 8 : 0;
   for (uint32_t i = 0; i < count; i++)
     codes[i] = (uint8_t)(((codes[i] & 15) ^ flip) + t->low);
 }
 
-/* How far codes of that recoding, which is not 0, are moved. */
-static int move_of(float recoding) {
+/* The number that a recoding, which is not 0, adds to codes. */
+static int added_by(float recoding) {
   float size = fabsf(recoding);
   return size < 2 ? (int)((size - 1) / TRANSFORM_RECODING_STEP) : 0;
 }
 
-/* Codes of 4 bits, less 8 as they are packed, all with one recoding; compilers vectorize it. */
+/* Codes of 4 bits with one recoding for all; run_nibbles adds 8 again when it packs them. A loop
+ * that compilers vectorize. */
 static void repacked_alike(const Transform *t, float recoding, uint32_t count, uint8_t *codes) {
   uint8_t flip = (uint8_t)((t->twos_complement ? 8 : 0) ^ (recoding < 0 ? 15 : 0)),
-          move = (uint8_t)(move_of(recoding) - 8);
+          move = (uint8_t)(added_by(recoding) - 8);
   for (uint32_t i = 0; i < count; i++)
     codes[i] = (uint8_t)(((codes[i] & 15) ^ flip) + move);
   if (recoding == 0)
@@ -53,14 +54,14 @@ static void repacked(const Transform *t, const float *recodings, uint32_t count,
 static void recoded(const Transform *t, const float *recodings, uint32_t count, uint8_t *codes) {
   uint8_t flip = t->twos_complement ? 0 : 0x80;
   for (uint32_t i = 0; i < count; i++) {
-    int code = (codes[i] ^ flip ^ (recodings[i] < 0 ? 0xFF : 0)) + move_of(recodings[i]);
+    int code = (codes[i] ^ flip ^ (recodings[i] < 0 ? 0xFF : 0)) + added_by(recodings[i]);
     codes[i] = recodings[i] == 0 ? 0 : (uint8_t)code;
   }
 }
 
 /* --- walking --- */
 
-/* The dims of a transform, those of size 1 left out, neighbours joined. */
+/* The dims of a transform, without those of size 1, and contiguous neighbours merged. */
 typedef struct Walk {
   const Transform *t;
   size_t out; /* bytes of an element of the result; those of 4 bits count as one */
@@ -132,7 +133,7 @@ static void gather(const uint8_t *from, uint64_t stride, uint64_t count, size_t 
   for (uint32_t i = 0; i < count; i++)                                                             \
   memcpy(to + i * step, from + i * sizeof(type), sizeof(type))
 
-/* The other way round: count neighbours to places that are step bytes apart. */
+/* The opposite of gather: count contiguous elements to places that are step bytes apart. */
 static void spread(const uint8_t *from, uint32_t count, size_t element, uint8_t *to, size_t step) {
   if (element == 1)
     SPREAD(uint8_t);
@@ -161,29 +162,34 @@ static void gather_nibbles(const uint8_t *from, uint64_t at, uint64_t stride, ui
     to[i] = from[at / 2] >> (at % 2 ? 4 : 0) & 15;
 }
 
-/* count elements of the result, LINE at most, whose sources are stride elements apart. scales: of
- * each, when there are any; alike: all are the first. */
-static void compute(const Transform *t, uint64_t source, uint64_t stride, const float *scales,
-                    bool alike, uint32_t count, uint8_t *to) {
-  const uint8_t *from = t->source.data + source * t->element;
+/* Where a run of elements comes from, and what it is scaled by. */
+typedef struct Strided {
+  uint64_t source, stride; /* elements: the first one, and from one to the next */
+  const float *scales;     /* of each element; not read where the transform has none */
+  bool alike;              /* all have scales[0] */
+} Strided;
+
+/* count elements of the result, LINE at most. */
+static void compute(const Transform *t, const Strided *s, uint32_t count, uint8_t *to) {
+  const uint8_t *from = t->source.data + s->source * t->element;
   if (t->code == TRANSFORM_INT8 || t->code == TRANSFORM_INT4) {
     float x[LINE];
-    gather(from, stride, count, sizeof *x, (uint8_t *)x);
-    codes_of(t, x, scales, count, to);
+    gather(from, s->stride, count, sizeof *x, (uint8_t *)x);
+    codes_of(t, x, s->scales, count, to);
     return;
   }
   if (t->nibbles)
-    gather_nibbles(t->source.data, source, stride, count, to);
+    gather_nibbles(t->source.data, s->source, s->stride, count, to);
   else
-    gather(from, stride, count, t->element, to);
+    gather(from, s->stride, count, t->element, to);
   if (t->code == TRANSFORM_UNPACK)
     unpacked(t, count, to);
-  else if (t->code == TRANSFORM_REPACK && alike)
-    repacked_alike(t, scales[0], count, to);
+  else if (t->code == TRANSFORM_REPACK && s->alike)
+    repacked_alike(t, s->scales[0], count, to);
   else if (t->code == TRANSFORM_REPACK)
-    repacked(t, scales, count, to);
+    repacked(t, s->scales, count, to);
   else if (t->code == TRANSFORM_RECODE)
-    recoded(t, scales, count, to);
+    recoded(t, s->scales, count, to);
 }
 
 /* Elements of one line. */
@@ -202,7 +208,7 @@ static void run_line(const Walk *w, Place p, uint64_t count, uint8_t *to) {
     if (transform_has_scales(t) && (at == 0 || !alike))
       gather(t->scales.data + (p.scale + at * d.scale) * sizeof *scales, d.scale, own,
              sizeof *scales, (uint8_t *)scales);
-    compute(t, p.source + at * d.stride, d.stride, scales, alike, n, to + at);
+    compute(t, &(Strided){p.source + at * d.stride, d.stride, scales, alike}, n, to + at);
   }
 }
 
@@ -227,7 +233,7 @@ static void fill_tile(const Walk *w, Place p, uint32_t rows, uint32_t count, uin
     if (transform_has_scales(t) && (k == 0 || last))
       gather(t->scales.data + (p.scale + k * last) * sizeof *scales, fast, rows, sizeof *scales,
              (uint8_t *)scales);
-    compute(t, at, 1, scales, fast == 0, rows, lanes);
+    compute(t, &(Strided){at, 1, scales, fast == 0}, rows, lanes);
     spread(lanes, rows, 1, tile + k, line);
   }
 }
@@ -378,7 +384,7 @@ static void repack_blocks(void *user, size_t begin, size_t end) {
       memset(j->to + (at - j->first), 0x88, until - at);
     else
       recode_bytes(j->t->source.data + at, until - at, recoding < 0 ? flip ^ 0xFF : flip,
-                   move_of(recoding), j->to + (at - j->first));
+                   added_by(recoding), j->to + (at - j->first));
   }
 }
 

@@ -20,7 +20,8 @@ Constant packed_elements(Import *im, const OnnxTensorView *view);
 bool packed_limits(int32_t onnx_dtype, double *low, double *high);
 /* Before a node is translated: fails when it has such an input and is not made for it. */
 bool packed_inputs_fit(Import *im);
-/* After it: what an operator that moves elements gives has the type of its first input. */
+/* After it: results of operators that only copy elements (Reshape, Gather, ...) have the type of
+ * the first input. */
 void packed_outputs(Import *im);
 
 /* Small floats, those of the runtime (f8…) among them, as f32, by a table. */

@@ -258,8 +258,8 @@ Status kern_stack(Kernel *k) {
 
 /* Result i = self[at … at + size) along the axis; with drop, the axis (of size 1) is not in the
  * result. */
-static Status split_one(Kernel *k, const Tensor *self, uint32_t axis, uint32_t i, int64_t at,
-                        int64_t size, bool drop) {
+static Status split_one(Kernel *k, uint32_t axis, uint32_t i, int64_t at, int64_t size, bool drop) {
+  const Tensor *self = kernel_tensor(k, 0);
   int64_t dims[MAX_RANK];
   uint32_t rank = 0;
   if (size < 0 || size > self->dims[axis] - at)
@@ -296,7 +296,7 @@ Status kern_split_copy(Kernel *k) {
     return kernel_error(k, "the size of the pieces must be positive");
   for (uint32_t i = 0; i < k->result_count; i++) {
     int64_t mine = min_i64(size, whole - at);
-    TRY(split_one(k, self, axis, i, at, mine, false));
+    TRY(split_one(k, axis, i, at, mine, false));
     at += mine;
   }
   return at == whole ? STATUS_OK : kernel_error(k, "the pieces do not cover the dimension");
@@ -310,7 +310,7 @@ Status kern_split_with_sizes_copy(Kernel *k) {
     return kernel_error(k, "%u results for %u sizes", k->result_count, k->args[1].count);
   int64_t at = 0;
   for (uint32_t i = 0; i < k->result_count; i++) {
-    TRY(split_one(k, self, axis, i, at, k->args[1].ints[i], false));
+    TRY(split_one(k, axis, i, at, k->args[1].ints[i], false));
     at += k->args[1].ints[i];
   }
   return at == self->dims[axis] ? STATUS_OK
@@ -325,6 +325,6 @@ Status kern_unbind_copy(Kernel *k) {
     return kernel_error(k, "%u results for a dim of size %lld", k->result_count,
                         (long long)self->dims[axis]);
   for (uint32_t i = 0; i < k->result_count; i++)
-    TRY(split_one(k, self, axis, i, i, 1, true));
+    TRY(split_one(k, axis, i, i, 1, true));
   return STATUS_OK;
 }

@@ -27,7 +27,8 @@ Status shape_matmul(Graph *g, NodeId n) {
   if (column)
     y = (Dims){2, {y.d[0], 1}};
   SymInt rows = x.d[x.rank - 2], columns = y.d[y.rank - 1];
-  TRY(shape_equal_of(g, n, a, x.d[x.rank - 1], "columns", b, y.d[y.rank - 2], "rows"));
+  TRY(shape_equal_of(g, n, (SizeOf){a, x.d[x.rank - 1], "columns"},
+                     (SizeOf){b, y.d[y.rank - 2], "rows"}));
   Dims out = batch_dims(&x), other = batch_dims(&y);
   TRY(shape_broadcast(g, n, &out, &other));
   if (!row)

@@ -20,7 +20,7 @@ Status shape_mm(Graph *g, NodeId n) {
   TRY(matrix(g, n, 0, 2, &a, &x));
   TRY(matrix(g, n, 1, 2, &b, &y));
   TRY(shape_one_dtype(g, n, a, b));
-  TRY(shape_equal_of(g, n, a, x.d[1], "columns", b, y.d[0], "rows"));
+  TRY(shape_equal_of(g, n, (SizeOf){a, x.d[1], "columns"}, (SizeOf){b, y.d[0], "rows"}));
   x.d[1] = y.d[1];
   return shape_result(g, n, 0, value_dtype(g, a), &x);
 }
@@ -31,8 +31,8 @@ Status shape_bmm(Graph *g, NodeId n) {
   TRY(matrix(g, n, 0, 3, &a, &x));
   TRY(matrix(g, n, 1, 3, &b, &y));
   TRY(shape_one_dtype(g, n, a, b));
-  TRY(shape_equal_of(g, n, a, x.d[0], "batches", b, y.d[0], "batches"));
-  TRY(shape_equal_of(g, n, a, x.d[2], "columns", b, y.d[1], "rows"));
+  TRY(shape_equal_of(g, n, (SizeOf){a, x.d[0], "batches"}, (SizeOf){b, y.d[0], "batches"}));
+  TRY(shape_equal_of(g, n, (SizeOf){a, x.d[2], "columns"}, (SizeOf){b, y.d[1], "rows"}));
   if (sym_is_const(y.d[0]))
     x.d[0] = y.d[0];
   x.d[2] = y.d[2];
@@ -48,7 +48,7 @@ Status shape_addmm(Graph *g, NodeId n) {
   TRY(matrix(g, n, 2, 2, &b, &y));
   TRY(shape_one_dtype(g, n, a, b));
   TRY(shape_one_dtype(g, n, self, a));
-  TRY(shape_equal_of(g, n, a, x.d[1], "columns", b, y.d[0], "rows"));
+  TRY(shape_equal_of(g, n, (SizeOf){a, x.d[1], "columns"}, (SizeOf){b, y.d[0], "rows"}));
   x.d[1] = y.d[1];
   Dims bias = value_dims(g, self);
   TRY(shape_broadcasts_to(g, n, &bias, &x, "dimensions of 'self' and of the product"));
@@ -71,7 +71,8 @@ Status shape_linear(Graph *g, NodeId n) {
   Dims x = value_dims(g, input);
   if (x.rank == 0)
     return bad_shape(g, n, "'input' has no dimensions");
-  TRY(shape_equal_of(g, n, input, x.d[x.rank - 1], "columns", weight, w.d[1], "columns"));
+  TRY(shape_equal_of(g, n, (SizeOf){input, x.d[x.rank - 1], "columns"},
+                     (SizeOf){weight, w.d[1], "columns"}));
   if (bias) {
     TRY(shape_one_dtype(g, n, input, bias));
     if (value_rank(g, bias) != 1)

@@ -145,10 +145,10 @@ Status kern_constant_pad_nd(Kernel *k) {
   return STATUS_OK;
 }
 
-/* Source index of each index of a padded dim. */
-static Status pad_map(Kernel *k, bool reflect, int64_t size, int64_t lo, int64_t hi, int64_t out,
+/* Source index of each index of a dim that is padded by pads[0] before it and pads[1] behind it. */
+static Status pad_map(Kernel *k, bool reflect, int64_t size, const int64_t pads[2], int64_t out,
                       int64_t **map) {
-  int64_t total;
+  int64_t total, lo = pads[0], hi = pads[1];
   if (lo < 0 || hi < 0 || size < 1 || (reflect && (lo >= size || hi >= size)) ||
       !add_i64(size, lo, &total) || !add_i64(total, hi, &total) || total != out)
     return kernel_error(k, "pads %lld and %lld do not make %lld of %lld", (long long)lo,
@@ -197,8 +197,7 @@ Status kern_pad_nd(Kernel *k) {
     }
     in_size[i] = self->dims[d];
     out_size[i] = out->dims[d];
-    TRY(pad_map(k, kind.reflect, in_size[i], pad->ints[2 * i], pad->ints[2 * i + 1], out_size[i],
-                &map[i]));
+    TRY(pad_map(k, kind.reflect, in_size[i], &pad->ints[2 * i], out_size[i], &map[i]));
   }
   size_t element = dtype_size(out->dtype);
   char *to = out->data;

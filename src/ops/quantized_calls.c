@@ -44,7 +44,8 @@ Status shape_mixed_linear(Graph *g, NodeId n) {
   if (value_rank(g, x) != 2 || value_rank(g, w) != 2 || value_rank(g, scales) != 1)
     return bad_shape(g, n, "the operands have ranks %u, %u and %u, not 2, 2 and 1",
                      value_rank(g, x), value_rank(g, w), value_rank(g, scales));
-  TRY(shape_equal_of(g, n, x, value_dim(g, x, 1), "columns", w, value_dim(g, w, 1), "columns"));
+  TRY(shape_equal_of(g, n, (SizeOf){x, value_dim(g, x, 1), "columns"},
+                     (SizeOf){w, value_dim(g, w, 1), "columns"}));
   TRY(shape_equal(g, n, value_dim(g, scales, 0), value_dim(g, w, 0),
                   "scales and rows of the weight"));
   Dims d = {.rank = 2, .d = {value_dim(g, x, 0), value_dim(g, w, 0)}};

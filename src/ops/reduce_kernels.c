@@ -231,11 +231,9 @@ static void plan_axes(ReducePlan *p, uint32_t set) {
   p->steps = dims_count(p->reduced.dims, 0, p->reduced.rank);
 }
 
-static void reduce_run(const Tensor *in, Tensor *out, uint32_t set, ReduceKind kind, EwType type,
-                       double divisor, const double *mean) {
-  ReducePlan p = {
-      .kind = kind, .type = type, .in = in, .out = out, .divisor = divisor, .mean = mean};
-  int64_t results = tensor_numel(out), elements = tensor_numel(in);
+/* Over the dims in set. p: kind, type, in, out, and divisor and mean where the kind has them. */
+static void reduce_run(ReducePlan p, uint32_t set) {
+  int64_t results = tensor_numel(p.out), elements = tensor_numel(p.in);
   if (results == 0)
     return;
   if (elements == 0) { /* sums, products and any of nothing */
@@ -249,6 +247,12 @@ static void reduce_run(const Tensor *in, Tensor *out, uint32_t set, ReduceKind k
   size_t units = (size_t)(results / p.width * units_in_row(&p));
   size_t work = (size_t)(elements / (int64_t)units) + 1; /* elements read a unit */
   parallel_for(units, 65536 / work + 1, reduce_body, &p);
+}
+
+/* A reduction that divides by nothing. */
+static void reduce_plain(ReduceKind kind, EwType type, const Tensor *in, Tensor *out,
+                         uint32_t set) {
+  reduce_run((ReducePlan){.kind = kind, .type = type, .in = in, .out = out}, set);
 }
 
 /* --- arguments --- */
@@ -283,7 +287,7 @@ static Status extreme(Kernel *k, uint32_t set, ReduceKind kind) {
   const Tensor *in = kernel_tensor(k, 0);
   if (tensor_numel(k->results[0]) && reduced_count(in, set) == 0)
     return kernel_error(k, "an empty dimension has no extreme value");
-  reduce_run(in, k->results[0], set, kind, wide_type(in->dtype), 0, NULL);
+  reduce_plain(kind, wide_type(in->dtype), in, k->results[0], set);
   return STATUS_OK;
 }
 
@@ -293,13 +297,17 @@ Status kern_reduce(Kernel *k) {
   uint32_t set = k->op == OP_MEAN ? UINT32_MAX : dims_set(k, 1, in->rank);
   if (k->op == OP_AMAX || k->op == OP_AMIN)
     return extreme(k, set, k->op == OP_AMAX ? REDUCE_MAX : REDUCE_MIN);
-  EwType type = wide_type(out->dtype);
   if (k->op == OP_SUM_DIM_INTLIST) {
-    reduce_run(in, out, set, REDUCE_SUM, type, 0, NULL);
+    reduce_plain(REDUCE_SUM, wide_type(out->dtype), in, out, set);
     return STATUS_OK;
   }
   int64_t count = reduced_count(in, set);
-  reduce_run(in, out, set, REDUCE_SUM, EW_F64, count ? (double)count : NAN, NULL);
+  reduce_run((ReducePlan){.kind = REDUCE_SUM,
+                          .type = EW_F64,
+                          .in = in,
+                          .out = out,
+                          .divisor = count ? (double)count : NAN},
+             set);
   return STATUS_OK;
 }
 
@@ -310,14 +318,14 @@ Status kern_reduce_all(Kernel *k) {
 Status kern_prod(Kernel *k) {
   const Tensor *in = kernel_tensor(k, 0);
   uint32_t set = k->op == OP_PROD ? UINT32_MAX : dims_set(k, 1, in->rank);
-  reduce_run(in, k->results[0], set, REDUCE_PROD, wide_type(k->results[0]->dtype), 0, NULL);
+  reduce_plain(REDUCE_PROD, wide_type(k->results[0]->dtype), in, k->results[0], set);
   return STATUS_OK;
 }
 
 Status kern_any(Kernel *k) {
   const Tensor *in = kernel_tensor(k, 0);
   uint32_t set = k->op == OP_ANY ? UINT32_MAX : dims_set(k, 1, in->rank);
-  reduce_run(in, k->results[0], set, REDUCE_ANY, wide_type(in->dtype), 0, NULL);
+  reduce_plain(REDUCE_ANY, wide_type(in->dtype), in, k->results[0], set);
   return STATUS_OK;
 }
 
@@ -333,8 +341,19 @@ Status kern_var(Kernel *k) {
   mean.dtype = DTYPE_F64;
   mean.capacity = tensor_bytes(&mean);
   mean.data = arena_alloc(k->scratch, mean.capacity);
-  reduce_run(in, &mean, set, REDUCE_SUM, EW_F64, undefined ? NAN : (double)count, NULL);
-  reduce_run(in, k->results[0], set, REDUCE_SQUARES, EW_F64, undefined ? NAN : divisor, mean.data);
+  reduce_run((ReducePlan){.kind = REDUCE_SUM,
+                          .type = EW_F64,
+                          .in = in,
+                          .out = &mean,
+                          .divisor = undefined ? NAN : (double)count},
+             set);
+  reduce_run((ReducePlan){.kind = REDUCE_SQUARES,
+                          .type = EW_F64,
+                          .in = in,
+                          .out = k->results[0],
+                          .divisor = undefined ? NAN : divisor,
+                          .mean = mean.data},
+             set);
   if (k->result_count > 1)
     tensor_convert(&mean, k->results[1]);
   return STATUS_OK;

@@ -217,12 +217,11 @@ Status shape_one_dtype(Graph *g, NodeId n, ValueId a, ValueId b) {
                             dtype_name(y));
 }
 
-Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,
-                      SymInt b, const char *of_y) {
-  if (a != b && sym_known_eq(&g->syms, a, b) == 0)
-    return bad_shape(g, n, "%s of %s and %s of %s differ: %s and %s", of_x, value_text(g, x), of_y,
-                     value_text(g, y), dim_text(g, a), dim_text(g, b));
-  return shape_equal(g, n, a, b, "");
+Status shape_equal_of(Graph *g, NodeId n, SizeOf x, SizeOf y) {
+  if (x.size != y.size && sym_known_eq(&g->syms, x.size, y.size) == 0)
+    return bad_shape(g, n, "%s of %s and %s of %s differ: %s and %s", x.what, value_text(g, x.v),
+                     y.what, value_text(g, y.v), dim_text(g, x.size), dim_text(g, y.size));
+  return shape_equal(g, n, x.size, y.size, "");
 }
 
 Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what) {

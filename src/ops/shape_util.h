@@ -66,11 +66,14 @@ Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is
 /* Checks that a == b; when that cannot be known, assumes it. `what` names the pair: "rows of mat2
  * and columns of self". */
 Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
-/* Checks that dim a of x and dim b of y, which are multiplied, are equal; when that cannot be
- * known, assumes it. `of_x` and `of_y` say what they are ("columns"), and messages name the values
- * as the model does. */
-Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,
-                      SymInt b, const char *of_y);
+/* A size of an operand, for messages, which name the value as the model does. */
+typedef struct SizeOf {
+  ValueId v;
+  SymInt size;
+  const char *what; /* "columns" */
+} SizeOf;
+/* Checks that two sizes, which are multiplied, are equal; when that cannot be known, assumes it. */
+Status shape_equal_of(Graph *g, NodeId n, SizeOf x, SizeOf y);
 /* The operands a and b have one element type. */
 Status shape_one_dtype(Graph *g, NodeId n, ValueId a, ValueId b);
 /* Checks that a >= b; when that cannot be known, assumes it. */

@@ -208,7 +208,7 @@ EtcStatus budget_read(Session *s, const char *path, Budget **out) {
   TRY(session_status(file_map(&file, &s->arena, &s->sink, path)));
   *b = (Budget){.path = path, .limits = ARENA_ARRAY(&s->arena, BudgetLimit, MAX_LIMITS)};
   EtcStatus status =
-      yaml_open(&r, s, DIAG_BUDGET_FILE, "a budget", sv_from(path), file.data, file.size);
+      yaml_open(&r, s, DIAG_BUDGET_FILE, "a budget", sv_from(path), yaml_text(&file));
   if (status == ETC_OK) {
     status = read_all(r, b);
     yaml_close(r);

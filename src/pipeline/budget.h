@@ -71,12 +71,17 @@ typedef struct BudgetResult {
   uint32_t unknown; /* … whose actual value is not known */
 } BudgetResult;
 
-/* names: as for pte_size. measures: of the methods that were lowered, which are the first of the
- * program; NULL for a program that is only read. A method or an arena that the program does not
- * have is reported (DIAG_BUDGET_FILE). */
-EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const PteSize *size,
-                       const PteNames *names, const BudgetMeasures *measures,
-                       uint32_t measure_count, BudgetResult *out);
+/* What is checked. */
+typedef struct BudgetSubject {
+  const PteProgram *program;
+  const PteSize *size;
+  const PteNames *names;          /* as for pte_size */
+  const BudgetMeasures *measures; /* of the methods that were lowered, which are the first of the
+                                     program; NULL for a program that is only read */
+  uint32_t measure_count;
+} BudgetSubject;
+/* A method or an arena that the program does not have is reported (DIAG_BUDGET_FILE). */
+EtcStatus budget_check(Session *s, const Budget *b, const BudgetSubject *of, BudgetResult *out);
 /* A table, one line a limit: "arena.sram  256.0 KiB  300.0 KiB  44.0 KiB over  …". */
 void budget_text(const BudgetResult *r, StrBuf *out);
 /* Writes the same as a member of the current JSON object. */

@@ -11,11 +11,7 @@ enum { SHOWN = 3 }; /* of what takes most */
 
 typedef struct Check {
   Session *s;
-  const PteProgram *p;
-  const PteSize *size;
-  const PteNames *names;
-  const BudgetMeasures *measures; /* by method; NULL: none */
-  uint32_t measure_count;
+  const BudgetSubject *of;
   uint32_t first, end; /* the methods that the present limit is of */
 } Check;
 
@@ -54,8 +50,8 @@ static void check_flash(const Check *c, BudgetRow *row) {
   bool weights = row->limit->key == BUDGET_CONSTANTS, one = row->limit->method.size != 0;
   PteSize own;
   if (one)
-    own = pte_size_flash(c->p, c->names, c->first, &c->s->arena);
-  const PteSize *flash = one ? &own : c->size;
+    own = pte_size_flash(c->of->program, c->of->names, c->first, &c->s->arena);
+  const PteSize *flash = one ? &own : c->of->size;
   row->actual = weights ? (double)flash->external : 0;
   for (PtePartKind k = 0; k < PTE_PART_KINDS; k++)
     if (weights ? is_weight(k) : !one || k != PTE_PART_PADDING)
@@ -72,14 +68,39 @@ static bool is_arena(const PteArena *a, StrView name) {
          (a->bank && sv_eq(a->bank->name, name));
 }
 
+typedef struct Item {
+  StrView name;
+  uint64_t bytes;
+  uint32_t first; /* which of the tensors is the first of the name */
+} Item;
+
+static int largest_item(const void *a, const void *b) {
+  const Item *x = a, *y = b;
+  int order = ORDER(y->bytes, x->bytes);
+  return order ? order : ORDER(x->first, y->first);
+}
+
+/* Tensors of one name, such as both results of a pool, are one item. */
 static const char *largest_live(const Check *c, const PteArena *a) {
+  if (!a || !a->live_count)
+    return "";
   StrBuf text = {0};
-  for (uint32_t i = 0; a && i < a->live_count && i < SHOWN; i++)
-    append_item(&text, a->live[i].name, a->live[i].bytes);
-  if (a && a->live_count) {
-    strbuf_append(&text, SV(", in use at "));
-    strbuf_append_printable(&text, a->at);
+  KeyMap known = keymap_make(&c->s->arena, c->s->ctx.names.seed);
+  Item *items = ARENA_ARRAY(&c->s->arena, Item, a->live_count);
+  uint32_t count = 0, *slot;
+  for (uint32_t i = 0; i < a->live_count; i++) {
+    StrView name = a->live[i].name;
+    if (!keymap_get(&known, name.data, (uint32_t)name.size, &slot)) {
+      items[count++] = (Item){name, 0, i};
+      *slot = count;
+    }
+    items[*slot - 1].bytes += a->live[i].bytes;
   }
+  qsort(items, count, sizeof *items, largest_item);
+  for (uint32_t i = 0; i < count && i < SHOWN; i++)
+    append_item(&text, items[i].name, items[i].bytes);
+  strbuf_append(&text, SV(", in use at "));
+  strbuf_append_printable(&text, a->at);
   return strbuf_keep(&text, &c->s->arena).data;
 }
 
@@ -87,8 +108,8 @@ static const char *largest_live(const Check *c, const PteArena *a) {
 static bool check_arena(const Check *c, BudgetRow *row) {
   const PteArena *largest = NULL;
   for (uint32_t i = c->first; i < c->end; i++)
-    for (uint32_t k = 0; k < c->size->methods[i].arena_count; k++) {
-      const PteArena *a = &c->size->methods[i].arenas[k];
+    for (uint32_t k = 0; k < c->of->size->methods[i].arena_count; k++) {
+      const PteArena *a = &c->of->size->methods[i].arenas[k];
       if (!is_arena(a, row->limit->arena))
         continue;
       row->actual += (double)a->bytes;
@@ -102,8 +123,8 @@ static bool check_arena(const Check *c, BudgetRow *row) {
 static EtcStatus no_arena(const Check *c, const BudgetLimit *limit) {
   StrBuf names = {0};
   for (uint32_t i = c->first; i < c->end; i++)
-    for (uint32_t k = 0; k < c->size->methods[i].arena_count; k++) {
-      const PteArena *a = &c->size->methods[i].arenas[k];
+    for (uint32_t k = 0; k < c->of->size->methods[i].arena_count; k++) {
+      const PteArena *a = &c->of->size->methods[i].arenas[k];
       strbuf_append(&names, names.size ? SV(", ") : SV(""));
       if (a->bank)
         strbuf_append_printable(&names, a->bank->name);
@@ -140,7 +161,7 @@ static int most_calls(const void *a, const void *b) {
 
 static void count_method(const Check *c, uint32_t method, bool computing, KeyMap *known,
                          KernelUses *out) {
-  const PteMethod *m = &c->p->methods[method];
+  const PteMethod *m = &c->of->program->methods[method];
   for (uint32_t i = 0; i < m->instruction_count; i++) {
     uint32_t *slot;
     if (m->instructions[i].kind != PTE_KERNEL_CALL)
@@ -161,7 +182,7 @@ static void count_method(const Check *c, uint32_t method, bool computing, KeyMap
 static KernelUses count_kernels(const Check *c, bool computing) {
   size_t most = 1;
   for (uint32_t i = c->first; i < c->end; i++)
-    most += c->p->methods[i].operator_count;
+    most += c->of->program->methods[i].operator_count;
   KeyMap known = keymap_make(&c->s->arena, c->s->ctx.names.seed);
   KernelUses out = {.items = ARENA_ARRAY(&c->s->arena, KernelUse, most)};
   for (uint32_t i = c->first; i < c->end; i++)
@@ -176,7 +197,8 @@ static const char *kernel_names(const Check *c, const KernelUses *uses, bool lea
   for (uint32_t i = 0; i < uses->count && i < 2 * SHOWN; i++) {
     const KernelUse *use = &uses->items[least ? uses->count - 1 - i : i];
     StrView node =
-        c->names ? c->names->instruction(c->names->user, use->method, use->instruction) : SV("");
+        c->of->names ? c->of->names->instruction(c->of->names->user, use->method, use->instruction)
+                     : SV("");
     strbuf_append(&text, i ? SV(", ") : SV(""));
     strbuf_append_printable(&text, use->name);
     strbuf_printf(&text, " %u", use->calls);
@@ -201,7 +223,7 @@ static void check_delegates(const Check *c, BudgetRow *row) {
   uint32_t count = 0;
   double code = 0;
   for (uint32_t i = c->first; i < c->end; i++) {
-    const PteMethod *m = &c->p->methods[i];
+    const PteMethod *m = &c->of->program->methods[i];
     for (uint32_t k = 0; k < m->delegate_count; k++) {
       const PteDelegate *d = &m->delegates[k];
       uint32_t *slot;
@@ -221,9 +243,9 @@ static void check_delegate_memory(const Check *c, BudgetRow *row) {
   double packed = 0, workspace = 0;
   uint32_t unknown = 0;
   for (uint32_t i = c->first; i < c->end; i++) {
-    packed += (double)c->size->methods[i].packed;
-    workspace = fmax(workspace, (double)c->size->methods[i].workspace);
-    unknown += c->size->methods[i].unknown;
+    packed += (double)c->of->size->methods[i].packed;
+    workspace = fmax(workspace, (double)c->of->size->methods[i].workspace);
+    unknown += c->of->size->methods[i].unknown;
   }
   row->known = unknown == 0;
   row->actual = packed + workspace;
@@ -236,10 +258,10 @@ static void check_delegate_memory(const Check *c, BudgetRow *row) {
 
 /* That of the slowest method. */
 static void check_time(const Check *c, BudgetRow *row) {
-  for (uint32_t i = c->first; i < c->end && i < c->measure_count; i++)
-    if (c->measures[i].time > row->actual) {
-      row->actual = c->measures[i].time;
-      row->why = c->measures[i].slow;
+  for (uint32_t i = c->first; i < c->end && i < c->of->measure_count; i++)
+    if (c->of->measures[i].time > row->actual) {
+      row->actual = c->of->measures[i].time;
+      row->why = c->of->measures[i].slow;
     }
 }
 
@@ -247,15 +269,15 @@ static void check_time(const Check *c, BudgetRow *row) {
 static void check_sqnr(const Check *c, BudgetRow *row) {
   row->actual = NAN;
   row->why = "no output of floats was compared";
-  for (uint32_t i = c->first; i < c->end && i < c->measure_count; i++)
-    if (!isnan(c->measures[i].sqnr) && !(c->measures[i].sqnr >= row->actual)) {
-      row->actual = c->measures[i].sqnr;
-      row->why = c->measures[i].worst;
+  for (uint32_t i = c->first; i < c->end && i < c->of->measure_count; i++)
+    if (!isnan(c->of->measures[i].sqnr) && !(c->of->measures[i].sqnr >= row->actual)) {
+      row->actual = c->of->measures[i].sqnr;
+      row->why = c->of->measures[i].worst;
     }
 }
 
 static void check_measure(const Check *c, BudgetRow *row) {
-  row->known = c->measures != NULL;
+  row->known = c->of->measures != NULL;
   if (!row->known) {
     row->why = "only 'etc lower' knows it";
   } else if (row->limit->key == BUDGET_SQNR) {
@@ -303,18 +325,18 @@ static EtcStatus check_row(const Check *c, BudgetRow *row) {
 /* Sets which methods the limit is of. */
 static EtcStatus select_methods(Check *c, const BudgetLimit *limit) {
   c->first = 0;
-  c->end = c->p->method_count;
+  c->end = c->of->program->method_count;
   if (!limit->method.size)
     return ETC_OK;
-  c->first = pte_find_method(c->p, limit->method);
+  c->first = pte_find_method(c->of->program, limit->method);
   if (c->first < c->end) {
     c->end = c->first + 1;
     return ETC_OK;
   }
   StrBuf names = {0};
-  for (uint32_t i = 0; i < c->p->method_count; i++) {
+  for (uint32_t i = 0; i < c->of->program->method_count; i++) {
     strbuf_append(&names, i ? SV(", ") : SV(""));
-    strbuf_append_printable(&names, c->p->methods[i].name);
+    strbuf_append_printable(&names, c->of->program->methods[i].name);
   }
   Diag *d = diag_begin(&c->s->sink, DIAG_BUDGET_FILE, limit->at);
   diag_message(d, "the program has no method '" SV_FMT "'", SV_ARG(limit->method));
@@ -323,15 +345,8 @@ static EtcStatus select_methods(Check *c, const BudgetLimit *limit) {
   return session_status(diag_end(d));
 }
 
-EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const PteSize *size,
-                       const PteNames *names, const BudgetMeasures *measures,
-                       uint32_t measure_count, BudgetResult *out) {
-  Check c = {.s = s,
-             .p = p,
-             .size = size,
-             .names = names,
-             .measures = measures,
-             .measure_count = measure_count};
+EtcStatus budget_check(Session *s, const Budget *b, const BudgetSubject *of, BudgetResult *out) {
+  Check c = {.s = s, .of = of};
   *out = (BudgetResult){.budget = b, .rows = ARENA_ARRAY(&s->arena, BudgetRow, b->count)};
   for (uint32_t i = 0; i < b->count; i++) {
     out->rows[i].limit = &b->limits[i];

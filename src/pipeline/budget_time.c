@@ -80,14 +80,29 @@ static const char *slow_text(const Graph *g, const Slow slow[SHOWN], Arena *aren
   return strbuf_keep(&text, arena).data;
 }
 
+/* The first node that is named as n, which its time is added to; delegates stand for themselves. */
+static NodeId layer_of(const Graph *g, NodeId n, NodeId *first_of) {
+  NameId name = g->locs[node_cget(g, n)->loc].name;
+  if (!name || op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
+    return n;
+  if (!first_of[name])
+    first_of[name] = n;
+  return first_of[name];
+}
+
 double method_time(const Graph *g, Arena *arena, const char **slow) {
-  Slow nodes[SHOWN] = {{0}};
-  double time = 0;
+  Slow layers[SHOWN] = {{0}};
+  Arena scratch = {0};
+  NodeId *first_of = ARENA_ARRAY(&scratch, NodeId, (size_t)g->ctx->names.count + 1);
+  double *times = ARENA_ARRAY(&scratch, double, g->node_count), time = 0;
   for (FOR_NODES(g, n)) {
-    Slow one = {n, node_time(g, n)};
-    time += one.time;
-    keep_slow(nodes, one);
+    double own = node_time(g, n);
+    time += own;
+    times[layer_of(g, n, first_of)] += own;
   }
-  *slow = slow_text(g, nodes, arena);
+  for (FOR_NODES(g, n))
+    keep_slow(layers, (Slow){n, times[n]});
+  *slow = slow_text(g, layers, arena);
+  arena_release(&scratch);
   return time / 1e6;
 }

@@ -18,7 +18,8 @@ static Status run_cases(Session *s, const Method *m, DataSet *set, BundleSuite *
     status = dataset_next(set, &s->arena, inputs, &more);
     if (status != STATUS_OK || !more)
       break;
-    status = interp_call(g, inputs, g->input_count, states, &s->arena, outputs);
+    const InterpCall call = {inputs, g->input_count, states, outputs, NULL, NULL};
+    status = interp_call(g, &call, &s->arena);
     suite->cases[suite->count++] = (BundleCase){inputs, outputs};
   }
   arena_release(&states_arena);

@@ -129,8 +129,8 @@ static End replaced_by(const LifeIndex *x, uint32_t i) {
   return end;
 }
 
-/* Its last user let go of it in event i: what became of that user? It was removed before, when it
- * was. */
+/* The end of a value that lost its last use in event i: it follows from what became of that user,
+ * which was either removed before event i, or got other operands. */
 static End end_of_released(const LifeIndex *x, uint32_t i) {
   NodeId user = x->trace->events[i].node;
   End end = {.change = LIFE_UNUSED, .event = i};
@@ -252,7 +252,7 @@ static uint32_t add(Follower *f, Carrier c) {
 }
 
 /* The carriers that come next are found through carrier `from` - 1, in that run. Adding returns 1 +
- * the index of the carrier; 0 for what is none. */
+ * the index of the carrier; 0 where there is no carrier. */
 static uint32_t add_node(Follower *f, NodeId n, uint32_t run, uint32_t from) {
   if (n <= NODE_OUTPUT || f->x->built[n] == NONE)
     return 0;

@@ -343,15 +343,15 @@ void manager_print_times(const Manager *m, bool json, StrBuf *out) {
     return;
   }
   double total = 0;
-  strbuf_append(out, SV("  no  stage          pass                       ms    nodes\n"));
+  strbuf_append(out, SV("  no  stage          pass                           ms    nodes\n"));
   for (uint32_t i = 0; i < m->facts->run_count; i++) {
     const PassRun *run = &m->facts->runs[i];
     total += run->seconds;
-    strbuf_printf(out, "%4u  %-13s  %-20s %8.3f  %7u -> %u%s", i + 1, stage_name(run->stage),
+    strbuf_printf(out, "%4u  %-13s  %-24s %8.3f  %7u -> %u%s", i + 1, stage_name(run->stage),
                   run->row->name, run->seconds * 1e3, run->nodes_before, run->nodes_after,
                   run->skipped ? "  skipped" : "");
     print_stats(run, out);
     strbuf_append_char(out, '\n');
   }
-  strbuf_printf(out, "      total                               %8.3f\n", total * 1e3);
+  strbuf_printf(out, "      total                                   %8.3f\n", total * 1e3);
 }

@@ -28,6 +28,7 @@
 #include "backends/backend.h"
 #include "backends/selection.h"
 #include "ir/builder.h"
+#include "ir/match.h"
 #include "onnx/express.h"
 #include "ops/delegate.h"
 #include "ops/shape_util.h"

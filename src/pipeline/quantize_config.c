@@ -7,11 +7,11 @@
 #include "support/text.h"
 
 static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
-  EtcStatus status = yaml_scalar(r, what, out);
-  if (status == ETC_OK && (out->size == 0 || memchr(out->data, '+', out->size)))
-    return yaml_wrong(r, "write 'float: [add, \"@NODE\"]'; '*' stands for any text in a name",
-                      "%s is empty, or has a '+'", what);
-  return status;
+  TRY(yaml_scalar(r, what, out));
+  const char *fault = out->size == 0                      ? "is missing"
+                      : memchr(out->data, '+', out->size) ? "has a '+'"
+                                                          : NULL;
+  return fault ? yaml_wrong(r, NULL, "%s %s", what, fault) : ETC_OK;
 }
 
 /* An op of the IR, an operator of ONNX, or the name of a node. */
@@ -82,7 +82,7 @@ EtcStatus quantize_config_read(Session *s, const char *path, QuantOptions *optio
   TRY(session_status(file_map(&file, &s->arena, &s->sink, path)));
   options->floats = options->weight_only = SV("");
   EtcStatus status = yaml_open(&r, s, DIAG_QUANT_CONFIG, "a quantization config",
-                               sv_from(file.path), file.data, file.size);
+                               sv_from(file.path), yaml_text(&file));
   if (status == ETC_OK) {
     status = read_all(r, options);
     yaml_close(r);

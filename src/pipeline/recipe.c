@@ -35,21 +35,6 @@ static void add_entry(Reader *r, StrView key, StrView value) {
              (Entry){.method = r->method, .key = key, .value = value, .at = yaml_place(r->yaml)});
 }
 
-/* A list of values, each as if the option were given once more. */
-static EtcStatus read_list(Reader *r, StrView key) {
-  EtcStatus status = ETC_OK;
-  bool some = false;
-  while (yaml_more(r->yaml, &status)) {
-    StrView value = {0};
-    TRY(yaml_scalar(r->yaml, "a value", &value));
-    add_entry(r, key, value);
-    some = true;
-  }
-  if (status == ETC_OK && !some)
-    return yaml_wrong(r->yaml, "leave the key out", SV_FMT " has an empty list", SV_ARG(key));
-  return status;
-}
-
 /* A scalar, or a list that is joined. */
 static EtcStatus read_joined(Reader *r, const char *between, StrView *value) {
   if (r->yaml->event.type != YAML_SEQUENCE_START_EVENT)
@@ -186,6 +171,26 @@ static bool is_structure(StrView key) {
   return sv_eq(key, SV("methods")) || sv_eq(key, SV("include"));
 }
 
+/* A list of values, or of mappings of names to values, each as if the option were given once more.
+ */
+static EtcStatus read_list(Reader *r, StrView key) {
+  EtcStatus status = ETC_OK;
+  bool some = false;
+  while (yaml_more(r->yaml, &status)) {
+    StrView value = {0};
+    some = true;
+    if (r->yaml->event.type == YAML_MAPPING_START_EVENT && !is_structure(key)) {
+      TRY(read_pairs(r, key));
+      continue;
+    }
+    TRY(yaml_scalar(r->yaml, "a value", &value));
+    add_entry(r, key, value);
+  }
+  if (status == ETC_OK && !some)
+    return yaml_wrong(r->yaml, "leave the key out", SV_FMT " has an empty list", SV_ARG(key));
+  return status;
+}
+
 static EtcStatus read_key(Reader *r, StrView *key) {
   EtcStatus status = yaml_scalar(r->yaml, "the name of an option", key);
   for (uint32_t i = 0; status == ETC_OK && i < r->key_count; i++)
@@ -308,8 +313,8 @@ static EtcStatus set_entries(const Reader *r, const char *folder, int priority) 
   return ETC_OK;
 }
 
-static EtcStatus read_bytes(Reader *r, StrView file, const uint8_t *data, uint64_t size) {
-  TRY(yaml_open(&r->yaml, r->s, DIAG_RECIPE, "a recipe", file, data, size));
+static EtcStatus read_text(Reader *r, StrView file, StrView text) {
+  TRY(yaml_open(&r->yaml, r->s, DIAG_RECIPE, "a recipe", file, text));
   EtcStatus status = read_all(r);
   yaml_close(r->yaml);
   return status;
@@ -388,12 +393,12 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
   const char *folder = shipped ? "" : folder_of(s, chain->path);
   MappedFile file;
   if (shipped) {
-    status = read_bytes(&r, name, (const uint8_t *)shipped->text, strlen(shipped->text));
+    status = read_text(&r, name, sv_from(shipped->text));
   } else {
     TRY(check_exists(s, chain));
     TRY(check_readable(s, chain));
     TRY(session_status(file_map(&file, &s->arena, &s->sink, chain->path)));
-    status = read_bytes(&r, name, file.data, file.size);
+    status = read_text(&r, name, yaml_text(&file));
     file_unmap(&file);
   }
   if (status == ETC_OK)

@@ -45,8 +45,12 @@ static EtcStatus dim_unclear(Session *s, StrView value, StrView size) {
     return session_missing(s, "--dim", hint, "size", value);
   if (size.size + 1 == value.size)
     return session_usage(s, "--dim", hint, "'" SV_FMT "': the name is missing", SV_ARG(value));
-  return session_usage(s, "--dim", hint, "'" SV_FMT "': '" SV_FMT "' is not a size", SV_ARG(value),
-                       SV_ARG(size));
+  bool digits = true;
+  for (size_t i = 0; i < size.size; i++)
+    digits = digits && is_digit(size.data[i]);
+  return session_usage(s, "--dim", digits ? "sizes are 2147483647 at most" : hint,
+                       "'" SV_FMT "': '" SV_FMT "' is %s", SV_ARG(value), SV_ARG(size),
+                       digits ? "too large" : "not a size");
 }
 
 static EtcStatus read_dim(Session *s, StrView value, DimFlag *flag) {

@@ -32,7 +32,8 @@ static Status check_budget(Session *s, const PteProgram *p, const PteSize *size,
     measures[i] = (BudgetMeasures){.sqnr = m->sqnr, .worst = m->worst};
     measures[i].time = method_time(m->graph, &s->arena, &measures[i].slow);
   }
-  if (budget_check(s, s->budget, p, size, names, measures, count, &result) != ETC_OK)
+  const BudgetSubject of = {p, size, names, measures, count};
+  if (budget_check(s, s->budget, &of, &result) != ETC_OK)
     return STATUS_USAGE;
   return budget_report(s, &result);
 }

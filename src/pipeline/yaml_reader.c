@@ -44,26 +44,43 @@ static void delete_parser(void *block) {
 }
 
 EtcStatus yaml_open(YamlReader **out, Session *s, DiagCode code, const char *what, StrView file,
-                    const uint8_t *data, uint64_t size) {
+                    StrView text) {
   DiagPlace place = DIAG_NOWHERE;
   place.file = file;
-  if (size == 0)
+  if (text.size == 0)
     return session_status(diag_report(&s->sink, code, place, "the file is empty"));
-  if (size > MAX_SIZE)
+  if (text.size > MAX_SIZE)
     return session_status(
         diag_report(&s->sink, code, place, "%s has more than %d bytes", what, MAX_SIZE));
   YamlReader *r = *out = memory_guard(sizeof *r, delete_parser);
-  *r = (YamlReader){.s = s, .code = code, .what = what, .file = file};
-  r->text = (StrView){(const char *)data, (size_t)size};
+  *r = (YamlReader){.s = s, .code = code, .what = what, .file = file, .text = text};
   if (!yaml_parser_initialize(&r->parser))
     memory_fail(sizeof r->parser);
-  yaml_parser_set_input_string(&r->parser, data, (size_t)size);
+  yaml_parser_set_input_string(&r->parser, (const uint8_t *)text.data, text.size);
   return ETC_OK;
 }
 
 void yaml_close(YamlReader *r) {
   delete_parser(r);
   xfree(r);
+}
+
+/* What the parser did not understand, with what to do where the reason is known. */
+static EtcStatus not_yaml(YamlReader *r) {
+  size_t at = r->parser.problem_mark.index;
+  char c = at < r->text.size ? r->text.data[at] : 0;
+  if (r->parser.error == YAML_READER_ERROR)
+    return yaml_wrong(r, "the file is not text in UTF-8 from there on: is it the right file?", "%s",
+                      r->parser.problem);
+  if (r->parser.error == YAML_SCANNER_ERROR && c == '\t')
+    return yaml_wrong(r, "indent with spaces", "a tab where YAML allows only spaces");
+  if (r->parser.error == YAML_SCANNER_ERROR && (c == '@' || c == '`'))
+    return yaml_wrong(r, "put it in quotes: \"@NAME\"",
+                      "in YAML a text without quotes cannot begin with '%c'", c);
+  return yaml_wrong(r,
+                    "the file is not YAML from there on: look for a bracket, a quote or a colon "
+                    "that is missing before it",
+                    "%s", r->parser.problem ? r->parser.problem : "this is not YAML");
 }
 
 EtcStatus yaml_next(YamlReader *r) {
@@ -73,15 +90,10 @@ EtcStatus yaml_next(YamlReader *r) {
   if (r->parser.error == YAML_MEMORY_ERROR)
     memory_fail(SIZE_MAX);
   if (!r->has_event)
-    return yaml_wrong(
-        r,
-        r->parser.error == YAML_READER_ERROR
-            ? "the file is not text in UTF-8 from there on: is it the right file?"
-            : "the file is not YAML from there on: look for a bracket, a quote or a colon that is "
-              "missing before it",
-        "%s", r->parser.problem ? r->parser.problem : "this is not YAML");
+    return not_yaml(r);
   if (r->event.type == YAML_ALIAS_EVENT)
-    return yaml_wrong(r, NULL, "aliases are not supported");
+    return yaml_wrong(r, "write the value itself in place of the alias",
+                      "aliases are not supported");
   return ETC_OK;
 }
 

@@ -18,10 +18,14 @@ typedef struct YamlReader {
   bool has_event;
 } YamlReader;
 
-/* data: 1 byte to 1 MiB, or that is reported; must live until yaml_close. On
- * success yaml_close is to be called. */
+/* text: 1 byte to 1 MiB, or that is reported; must live until yaml_close, which is to be called on
+ * success. */
 EtcStatus yaml_open(YamlReader **out, Session *s, DiagCode code, const char *what, StrView file,
-                    const uint8_t *data, uint64_t size);
+                    StrView text);
+/* Of a file. */
+static inline StrView yaml_text(const MappedFile *file) {
+  return (StrView){(const char *)file->data, (size_t)file->size};
+}
 void yaml_close(YamlReader *r);
 /* The place of the present event, or of what the parser found wrong. */
 DiagPlace yaml_place(const YamlReader *r);

@@ -68,8 +68,8 @@ PtePeak spans_peak(const PteSpan *spans, uint32_t count, Arena *arena);
 /* PteMemory.live_peak of a method's spans. Merges them in place: a copy is needed to ask again. */
 uint64_t spans_live_peak(PteSpans s, Arena *arena);
 
-/* What a method's live peak is at some sizes of one dim of an input, the other dims at their
- * bounds, or at what the size taken makes of them. */
+/* The live peak of a method at some sizes of one dim of an input; the other dims have their upper
+ * bounds, or what follows from that size. */
 enum { DIM_SAMPLES = 5 };
 
 typedef struct InputDim {

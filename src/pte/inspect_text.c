@@ -52,17 +52,24 @@ static void text_rest(StrBuf *out, const char *what, uint32_t count, uint32_t sh
     strbuf_printf(out, "  %u more %s (-v)\n", count - shown, what);
 }
 
-static void text_values(StrBuf *out, const char *title, const PteMethod *m, const int32_t *indices,
-                        uint32_t count, PteRange *const *ranges, bool all) {
-  uint32_t shown = all || count < MAX_VALUES ? count : MAX_VALUES;
+/* The inputs or outputs of a method. */
+typedef struct ValueList {
+  const char *one, *several; /* "input", "inputs" */
+  const int32_t *indices;
+  uint32_t count;
+  PteRange *const *ranges; /* by position; NULL: not known */
+} ValueList;
+
+static void text_values(StrBuf *out, const PteMethod *m, const ValueList *list, bool all) {
+  uint32_t shown = all || list->count < MAX_VALUES ? list->count : MAX_VALUES;
   for (uint32_t i = 0; i < shown; i++) {
-    const PteValue *v = &m->values[indices[i]];
-    strbuf_printf(out, "  %s %u: ", title, i);
+    const PteValue *v = &m->values[list->indices[i]];
+    strbuf_printf(out, "  %s %u: ", list->one, i);
     text_name(out, v);
-    inspect_append_value(out, v, ranges ? ranges[i] : NULL);
+    inspect_append_value(out, v, list->ranges ? list->ranges[i] : NULL);
     strbuf_append_char(out, '\n');
   }
-  text_rest(out, strcmp(title, "input") == 0 ? "inputs" : "outputs", count, shown);
+  text_rest(out, list->several, list->count, shown);
 }
 
 static void text_states(StrBuf *out, const PteMethod *m, bool all) {
@@ -236,8 +243,10 @@ static void text_method(StrBuf *out, const PteProgram *p, const PteMethod *m,
   strbuf_append(out, SV("\nmethod '"));
   strbuf_append_escaped(out, m->name);
   strbuf_append(out, SV("'\n"));
-  text_values(out, "input", m, m->inputs, m->input_count, dims->inputs, all);
-  text_values(out, "output", m, m->outputs, m->output_count, dims->outputs, all);
+  const ValueList inputs = {"input", "inputs", m->inputs, m->input_count, dims->inputs},
+                  outputs = {"output", "outputs", m->outputs, m->output_count, dims->outputs};
+  text_values(out, m, &inputs, all);
+  text_values(out, m, &outputs, all);
   text_states(out, m, all);
   text_instructions(out, m, &f);
   text_memory(out, m, f.memory, totals);

@@ -1,5 +1,5 @@
-/* See program.h. The fields that nothing here uses: followed all the same, since the runtime's
- * loader verifies them and refuses a file whose unused parts are damaged. */
+/* See program.h. Reads the fields that etc does not use, so that damage in them is found: the
+ * runtime's loader verifies them, too, and refuses such a file. */
 #include "pte/program_internal.h"
 
 enum { FRAME_FILE, FRAME_LINE, FRAME_NAME, FRAME_CONTEXT };

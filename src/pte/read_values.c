@@ -141,7 +141,7 @@ static TypeId type_with_dtype(Graph *g, ValueId v, DType dtype) {
   return graph_tensor_type(g, dtype, t->rank, dims, (DimOrder)t->order);
 }
 
-/* Nobody writes this tensor; what lies at its place is seen through it. */
+/* A tensor that no instruction writes: a view of the tensor that lies at its place. */
 static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
   Graph *g = r->g;
   ValueId from = *read_place(r, t);

@@ -137,6 +137,21 @@ static bool are_flattened(const DataSet *s, uint32_t i, const NpyHead *head) {
   return head->rank > 1 && head->rank < type->rank && have == want;
 }
 
+/* Whether the samples are images with the channels last, and the input has them first. */
+static bool are_channels_last(const DataSet *s, uint32_t i, const NpyHead *head) {
+  const Type *type = input_type(s, i);
+  bool differ = false;
+  if (head->rank != type->rank || head->rank < 3)
+    return false;
+  for (uint32_t d = 1; d < head->rank; d++) {
+    int64_t have = head->dims[d == 1 ? head->rank - 1 : d - 1];
+    if (!sym_is_const(type->dims[d]) || type->dims[d] != have)
+      return false;
+    differ |= head->dims[d] != have;
+  }
+  return differ;
+}
+
 static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCode code) {
   StrBuf have = {0}, want = {0};
   shape_describe(dtype_name(r->head.dtype), r->head.dims, r->head.rank, &have);
@@ -152,9 +167,11 @@ static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCo
     diag_message(d, "the samples are %s, input '" SV_FMT "' takes %s", strbuf_cstr(&have),
                  SV_ARG(input_name(s, i)), strbuf_cstr(&want));
   if (code == DIAG_DATA_TYPE)
-    npy_hint_conversion(d, (DType)input_type(s, i)->dtype);
+    npy_hint_conversion(d, r->head.dtype, (DType)input_type(s, i)->dtype);
   else if (are_flattened(s, i, &r->head))
     diag_hint(d, "reshape the samples to the sizes of the input, behind the axis that counts them");
+  else if (are_channels_last(s, i, &r->head))
+    diag_hint(d, "the input has its channels first: numpy.moveaxis(array, -1, 1)");
   Status status = diag_end(d);
   strbuf_release(&have);
   strbuf_release(&want);

@@ -39,7 +39,8 @@ static bool take_sample(Shared *s, SampleWorker *w) {
   return more;
 }
 
-/* Where results are added, waits until those of the samples before were. */
+/* Adds the results of the sample, if the loop adds: in the order of the samples, so that it waits
+ * for those before. */
 static void finish_sample(Shared *s, SampleWorker *w) {
   pthread_mutex_lock(&s->lock);
   if (w->status != STATUS_OK)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "interp/npy.h"
 #include "ir/op.h"
 #include "support/number.h"
 #include "support/text.h"
@@ -293,7 +294,7 @@ static bool read_file(StatsReader *r, StatsFile *file) {
 
 Status stats_read(StatsFile *file, DiagSink *sink, const char *path) {
   MappedFile mapped;
-  *file = (StatsFile){0};
+  *file = (StatsFile){.path = path};
   Status status = file_map(&mapped, &file->arena, sink, path);
   if (status == STATUS_OK) {
     const char *text = (const char *)mapped.data;
@@ -301,9 +302,11 @@ Status stats_read(StatsFile *file, DiagSink *sink, const char *path) {
     if (!read_file(&r, file)) {
       Diag *d = diag_begin(sink, DIAG_STATS_FORMAT, diag_file(path));
       if (r.line <= 1)
-        diag_message(d, "this is not a file of statistics of this version");
+        diag_message(d, "this is not a file of statistics, or one of another version");
       else
         diag_message(d, "the file of statistics is damaged at line %u", r.line);
+      if (npy_is_array(mapped.data, mapped.size))
+        diag_hint(d, "samples are for --calibrate, or for --data of 'etc calibrate'");
       status = diag_end(d);
     }
     file_unmap(&mapped);
@@ -408,9 +411,9 @@ Status stats_merge_files(StatsFile *out, const char *const *paths, uint32_t coun
 
 /* --- use --- */
 
-static Status check_head(const StatsFile *file, const char *hash, const char *path,
-                         DiagSink *sink) {
+Status stats_of_model(const StatsFile *file, const char *hash, DiagSink *sink) {
   const StatsHead *h = &file->head;
+  const char *path = file->path;
   if (strcmp(h->model, hash) != 0)
     return merge_error(sink, DIAG_STATS_MODEL, path, "is of another model");
   if (h->shard.count == 1)
@@ -421,11 +424,10 @@ static Status check_head(const StatsFile *file, const char *hash, const char *pa
   return diag_end(d);
 }
 
-Status stats_match(const StatsFile *file, const Graph *g, const char *hash, const ValueId *values,
-                   uint32_t count, const Stats **out, const char *path, DiagSink *sink) {
+Status stats_match(const StatsFile *file, const Graph *g, const ValueId *values, uint32_t count,
+                   const Stats **out, DiagSink *sink) {
   Arena arena = {0};
   Intern names;
-  TRY(check_head(file, hash, path, sink));
   intern_init(&names);
   uint32_t all_count, *entry = ARENA_ARRAY(&arena, uint32_t, (size_t)file->count + 1);
   for (uint32_t i = 0; i < file->count; i++)
@@ -444,9 +446,9 @@ Status stats_match(const StatsFile *file, const Graph *g, const char *hash, cons
       out[i] = &file->entries[entry[id]].stats;
       continue;
     }
-    Diag *d = diag_begin(sink, DIAG_STATS_GAP, diag_file(path));
+    Diag *d = diag_begin(sink, DIAG_STATS_GAP, diag_file(file->path));
     StrView name = at ? all_names[at - 1] : SV("");
-    diag_message(d, "'%s' has no statistics of value '" SV_FMT "'", path, SV_ARG(name));
+    diag_message(d, "'%s' has no statistics of value '" SV_FMT "'", file->path, SV_ARG(name));
     status = diag_end(d);
   }
   intern_release(&names);

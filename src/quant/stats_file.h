@@ -25,6 +25,7 @@ typedef struct StatsFile {
   StatsHead head;
   StatsEntry *entries; /* in the order of the graph */
   uint32_t count;
+  const char *path; /* that it was read from, for messages */
   Arena arena;
 } StatsFile;
 
@@ -45,9 +46,11 @@ void stats_file_release(StatsFile *file);
  * those of stats_read; files of another model or data set than the first, shards that are there
  * twice or missing. On success stats_file_release frees out. */
 Status stats_merge_files(StatsFile *out, const char *const *paths, uint32_t count, DiagSink *sink);
-/* The statistics of those values of g; pointers into file. Errors (reported): another model than
- * that of hash, a shard, a value without statistics. path: of the file, for messages. */
-Status stats_match(const StatsFile *file, const Graph *g, const char *hash, const ValueId *values,
-                   uint32_t count, const Stats **out, const char *path, DiagSink *sink);
+/* Whether the statistics are whole, and of the model of that hash. Errors (reported): another
+ * model, a shard. */
+Status stats_of_model(const StatsFile *file, const char *hash, DiagSink *sink);
+/* The statistics of those values of g; pointers into file. Error (reported): a value without. */
+Status stats_match(const StatsFile *file, const Graph *g, const ValueId *values, uint32_t count,
+                   const Stats **out, DiagSink *sink);
 
 #endif

@@ -8,7 +8,7 @@
 #include "ops/delegate.h"
 #include "report/internal.h"
 
-/* --- whose a constant is --- */
+/* --- the node that a constant belongs to --- */
 
 static int compare_data(const void *a, const void *b) {
   const ReportUser *x = *(const ReportUser *const *)a, *y = *(const ReportUser *const *)b;
@@ -68,14 +68,15 @@ void report_constant(JsonWriter *w, const Graph *g, ValueId v, LocId loc, uint32
   json_close_object(w);
 }
 
-/* What the program has under a key, or once for equal bytes, counts once. */
+/* The constants that are listed already: each key of named data, and each content, is listed once.
+ */
 typedef struct Seen {
   Intern keys;
   bool *values; /* by ValueId */
 } Seen;
 
-/* Whether the constant is there for the first time. key: of delegates, else empty. Computed
- * constants are not computed for this. */
+/* Whether the constant was not listed before. key: of a delegate's constant, else empty. Constants
+ * with a transform are not computed for this: each counts as new. */
 static bool is_new(Seen *seen, const Graph *g, ValueId v, StrView key) {
   const Constant *c = value_lazy_constant(g, v);
   char text[64];

@@ -193,14 +193,24 @@ static Status open_output(AtomicFile *file, Arena *arena, const char *path) {
   return STATUS_OK;
 }
 
+/* error: the errno of opening it. */
+static Status report_open(const AtomicFile *file, int error) {
+  const char *slash = strrchr(file->target, '/');
+  Diag *d = diag_begin(file->sink, DIAG_FILE_WRITE, diag_file(file->path));
+  diag_message(d, "cannot make the output '%s': %s", file->path, strerror(error));
+  if (error == ENOENT && slash)
+    diag_hint(d, "make its folder first: mkdir -p '%.*s'", (int)(slash - file->target),
+              file->target);
+  return diag_end(d);
+}
+
 Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path) {
   *file = (AtomicFile){.sink = sink, .failed = true};
   file->hold = memory_guard(sizeof *file->hold, close_hold);
   *file->hold = (OutputHold){.fd = -1, .slot = -1};
   Status status = open_output(file, arena, path);
   if (status == STATUS_OK && file->hold->fd < 0)
-    status = diag_report(sink, DIAG_FILE_WRITE, diag_file(file->path),
-                         "cannot make the output '%s': %s", file->path, strerror(errno));
+    status = report_open(file, errno);
   if (status == STATUS_OK)
     file->buffer = xmalloc(BUFFER_SIZE);
   else

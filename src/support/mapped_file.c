@@ -8,6 +8,7 @@
  * links. */
 #include "support/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,6 +19,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "support/text.h"
 
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
@@ -156,6 +159,44 @@ static Status report_irregular(DiagSink *sink, const struct stat *st, const char
                      kind);
 }
 
+/* Whether name is nearer to word than best is; of equally near ones the first in the alphabet. */
+static bool is_nearer(StrView word, const char *name, const char *best) {
+  const char *ahead[] = {best, name}, *behind[] = {name, best};
+  if (!*best)
+    return text_nearest(word, &name, 1) != NULL;
+  return text_nearest(word, ahead, 2) == name ||
+         (strcmp(name, best) < 0 && text_nearest(word, behind, 2) == name);
+}
+
+enum { SHORT_NAME = 3 };
+
+/* The hint of d: the file beside path whose name is nearest to it. Of short names all are near. */
+static void hint_neighbour(Diag *d, const char *path) {
+  const char *slash = strrchr(path, '/');
+  int prefix = slash ? (int)(slash + 1 - path) : 0;
+  char folder[PATH_MAX], best[NAME_MAX + 1] = "";
+  if (strcspn(path + prefix, ".") < SHORT_NAME ||
+      snprintf(folder, sizeof folder, "%.*s.", prefix, path) >= (int)sizeof folder)
+    return;
+  DIR *open_folder = opendir(folder);
+  if (!open_folder)
+    return;
+  for (struct dirent *entry; (entry = readdir(open_folder));)
+    if (entry->d_name[0] != '.' && is_nearer(sv_from(path + prefix), entry->d_name, best))
+      snprintf(best, sizeof best, "%s", entry->d_name);
+  closedir(open_folder);
+  if (*best)
+    diag_hint(d, "did you mean '%.*s%s'?", prefix, path, best);
+}
+
+static Status report_unreadable(DiagSink *sink, const char *path, int error) {
+  Diag *d = diag_begin(sink, DIAG_FILE_OPEN, diag_unreadable(sink, path));
+  diag_message(d, "cannot open '%s': %s", path, strerror(error));
+  if (error == ENOENT)
+    hint_neighbour(d, path);
+  return diag_end(d);
+}
+
 Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path) {
   DiagPlace place = diag_file(path);
   char *copy = arena_strdup(arena, sv_from(path));
@@ -168,8 +209,7 @@ Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path
     let_go(hold);
     if (error == ENXIO) /* a socket */
       return diag_report(sink, DIAG_FILE_NOT_REGULAR, place, "'%s' is not a regular file", path);
-    return diag_report(sink, DIAG_FILE_OPEN, diag_unreadable(sink, path), "cannot open '%s': %s",
-                       path, strerror(error));
+    return report_unreadable(sink, path, error);
   }
   if (!S_ISREG(st.st_mode)) {
     let_go(hold);

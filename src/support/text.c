@@ -50,6 +50,24 @@ int text_compare(StrView a, StrView b) {
   return order ? order : ORDER(a.size, b.size);
 }
 
+/* The candidate that word abbreviates: the shortest that begins with it, if all others that do
+ * begin with that one; NULL where there are several, or word has fewer than three letters. */
+static const char *abbreviated(StrView word, const char *const *candidates, size_t count) {
+  char buffer[TEXT_MAX], shortest_buffer[TEXT_MAX];
+  const char *shortest = NULL;
+  for (size_t i = 0; i < count && word.size > 2; i++)
+    if (sv_starts_with(lower(sv_from(candidates[i]), buffer), word) &&
+        (!shortest || strlen(candidates[i]) < strlen(shortest)))
+      shortest = candidates[i];
+  for (size_t i = 0; i < count && shortest; i++) {
+    StrView candidate = lower(sv_from(candidates[i]), buffer);
+    if (sv_starts_with(candidate, word) &&
+        !sv_starts_with(candidate, lower(sv_from(shortest), shortest_buffer)))
+      return NULL;
+  }
+  return shortest;
+}
+
 const char *text_nearest(StrView word, const char *const *candidates, size_t count) {
   char word_buffer[TEXT_MAX], candidate_buffer[TEXT_MAX];
   unsigned limit = 2, best = limit + 1;
@@ -64,7 +82,7 @@ const char *text_nearest(StrView word, const char *const *candidates, size_t cou
       nearest = candidates[i];
     }
   }
-  return nearest;
+  return nearest ? nearest : abbreviated(wanted, candidates, count);
 }
 
 char text_file_char(char c) { return is_word(c) || (c && strchr(".-+@", c)) ? c : '_'; }

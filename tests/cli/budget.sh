@@ -161,3 +161,18 @@ t size b.pte --budget bad.yaml
 ls no.* 2>/dev/null || echo "nothing was written"
 bad 'time: 20\n'
 bad 'file: 512K\narena: 3\377K\n'
+
+# What an operator became: its nodes and tensors are one item.
+cat >named.etir <<EOF
+graph @forward level(edge) {
+  %0: f32[64] = input "x"
+  %1: f32[64] = aten::exp(%0) loc("three", "Three", 0)
+  %2: f32[64] = aten::sin(%0) loc("three", "Three", 0)
+  %3: f32[64] = aten::cos(%0) loc("three", "Three", 0)
+  %4: f32[192] = aten::cat([%1, %2, %3], 0) loc("cat", "Concat", 1)
+  output %4 "y"
+}
+EOF
+printf 'arena: 64\ntime: 0.0001ms\n' >items.yaml
+t lower named.etir -o no.pte --budget items.yaml
+t lower named.etir -o no.pte --max-arena 64

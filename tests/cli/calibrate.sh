@@ -62,3 +62,21 @@ graph @forward level(aten) {
 }
 EOF
 t lower image.etir --quantize int8 --calibrate $data/x24.npy -o no.pte
+# Images with the channels last, and as bytes.
+cat >channels.etir <<EOF
+graph @forward level(aten) {
+  %0: f32[1, 2, 3, 3] = input "x"
+  %1: f32[1, 18] = aten::view_copy(%0, [1, 18])
+  %2: f32[1, 18] = const [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+  %3: f32[1, 1] = aten::linear(%1, %2, none)
+  output %3 "y"
+}
+EOF
+python3 - <<'END'
+for name, descr, shape, size in ("last", "<f4", "5, 3, 3, 2", 360), ("bytes", "|u1", "5, 2, 3, 3", 90):
+    head = ("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (descr, shape)).ljust(117) + "\n"
+    with open(name + ".npy", "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00v\x00" + head.encode() + bytes(size))
+END
+t lower channels.etir --quantize int8 --calibrate last.npy -o no.pte
+t lower channels.etir --quantize int8 --calibrate bytes.npy -o no.pte

@@ -55,3 +55,6 @@ t recipe check equal.yaml
 t lower --method one=$data/relu.onnx --method two=$data/add.onnx --dim bath=2 -o no.pte
 t lower --method one=$data/relu.onnx --method two=missing.onnx --dim bath=2 -o no.pte
 t lower $data/dims.onnx --dim batch=1 --dim n=2 --dim m=batch+n -o no.pte
+# Sizes beyond what the format has.
+t lower $data/relu.onnx --dim batch=99999999999999999999 -o no.pte
+t lower $data/relu.onnx --dim batch=9999999999 -o no.pte

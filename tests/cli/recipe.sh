@@ -118,5 +118,11 @@ for text in "methods: [one]" "methods: {one: add.onnx}" "methods: {one: {model: 
 done
 bad 'dim: {batch: [1, 3]}\n'
 bad 'state: {h: [hn]}\n'
+# A list of mappings is what people write, too; a tab, and an alias, are not YAML or not supported.
+printf 'model: %s\nmethods:\n  two:\n    model: %s\n    state:\n      - h: hn\n' $data/add.onnx $data/accumulate.onnx >pairs.yaml
+t recipe check pairs.yaml
+bad 'include:\n  - base: yaml\n'
+bad 'dim:\n\tbatch: 1\n'
+bad 'plan: &p naive\nmemory: *p\n'
 printf 'report: r.html\ncache: c\n' >report.yaml
 t recipe check report.yaml

@@ -56,6 +56,7 @@ t run $data/mixed.onnx --random --profile none.json
 [ -e none.json ] || echo "no file"
 # Files that are no array, no number or for no input; a file in place of the folder; ranges of sizes.
 t run $data/relu.onnx -i $data/x24.npy
+t run $data/relu.onnx -i x=
 t run $data/relu.onnx -i x=$data/calib/relu.npz
 python3 - <<'END'
 for name, descr in ("object", "|O"), ("text", "<U4"):

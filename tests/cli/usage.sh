@@ -14,6 +14,8 @@ t lower $data/add.onnx --map -o a.pte
 t lower $data/relu.onnx -o --dim=batch=1
 t lower $data/add.onnx --explain table -o a.pte
 t lower $data/add.onnx --ouput a.pte
+t lower $data/add.onnx --out a.pte
+t lower $data/add.onnx --print a.pte
 t lower $data/add.onnx -z
 t lower $data/add.onnx -qz -o a.pte
 t lower $data/add.onnx -MDx -o a.pte
@@ -101,3 +103,4 @@ t verify a.pte --json
 t size a.pte --nowhere
 # A value behind '=' belongs to the long form.
 t lower $data/add.onnx -o=z.pte
+t lower $data/accumlate.onnx -o no.pte

@@ -274,13 +274,14 @@ static void test_states(void **state) {
   Graph *g = r.sample.g;
   Tensor x = f32_tensor(2, (int64_t[]){1, 2}, input_a), *states;
   assert_int_equal(interp_states(g, &r.arena, &states), STATUS_OK);
+  const InterpCall call = {.inputs = &x, .input_count = 1, .states = states, .outputs = r.outputs};
   for (int i = 1; i <= 5; i++) {
-    assert_int_equal(interp_call(g, &x, 1, states, &r.arena, r.outputs), STATUS_OK);
+    assert_int_equal(interp_call(g, &call, &r.arena), STATUS_OK);
     check_floats(&r.outputs[0], (float[]){(float)i, -2 * (float)i}, 2);
     check_floats(&r.outputs[1], (float[]){0.5f - (float)i}, 1);
   }
   assert_int_equal(*(int64_t *)states[0].data, 5);
-  assert_int_equal(interp_call(g, &x, 1, states, &r.arena, r.outputs), STATUS_INVALID);
+  assert_int_equal(interp_call(g, &call, &r.arena), STATUS_INVALID);
   assert_contains(sample_messages(&r.sample), "outside its range 0..4");
   assert_int_equal(interp_run(g, &x, 1, &r.arena, r.outputs), STATUS_OK); /* begins anew */
   check_floats(&r.outputs[0], (float[]){1, -2}, 2);

@@ -187,7 +187,7 @@ static void test_options(void **state) {
       {"dim", "n=9..9", ETC_OK, NULL},
       {"dim", "n=1", ETC_USAGE, "given twice"},
       {"dim", "m=1...3", ETC_USAGE, "is not a size"},
-      {"dim", "m=99999999999999999999", ETC_USAGE, "is not a size"},
+      {"dim", "m=99999999999999999999", ETC_USAGE, "is too large"},
       {"pass", "eliminate_dead@core", ETC_OK, NULL},
       {"print-after", "all", ETC_OK, NULL},
       {"skip-pass", "all", ETC_USAGE, "there is no pass 'all'"},

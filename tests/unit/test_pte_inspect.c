@@ -1,48 +1,7 @@
 /* The figures of the inspect report on programs whose figures are known, in both forms. */
-#include "temp_file.h"
+#include "pte_fixture.h"
 
-#include "../pte/maker.h"
-#include "backends/backend.h"
-#include "pte/emit.h"
 #include "pte/inspect.h"
-
-typedef struct Fixture {
-  Capture capture;
-  Context ctx;
-  char path[64];
-  StrBuf out;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = xrealloc(NULL, sizeof *f);
-  capture_init(&f->capture);
-  context_init(&f->ctx, &f->capture.sink);
-  f->ctx.readers = &backend_readers;
-  f->out = (StrBuf){0};
-  snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
-  make_file(f->path);
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  unlink(f->path);
-  strbuf_release(&f->out);
-  context_release(&f->ctx);
-  capture_release(&f->capture);
-  xfree(f);
-  return 0;
-}
-
-static void open_sample(Fixture *f, void (*make)(Maker *), PteProgram *p) {
-  Maker m = {.ctx = &f->ctx};
-  make(&m);
-  assert_int_equal(pte_emit(m.graphs, m.count, f->ctx.sink, f->path, (EmitOptions){0}), STATUS_OK);
-  for (uint32_t i = 0; i < m.count; i++)
-    graph_free(m.graphs[i]);
-  assert_int_equal(pte_program_open(p, f->ctx.sink, f->path), STATUS_OK);
-}
 
 /* x, sum over x later, relu in place, gelu: three of 32 bytes at the busiest call, one relu taken
  * twice would make four. */

@@ -1,50 +1,11 @@
 /* What a program takes of a device: on sample programs, and on one whose parts lie in each other.
  */
-#include "temp_file.h"
+#include "pte_fixture.h"
 
-#include "../pte/maker.h"
-#include "backends/backend.h"
-#include "pte/emit.h"
 #include "pte/size.h"
 
-typedef struct Fixture {
-  Capture capture;
-  Context ctx;
-  Arena arena;
-  char path[64];
-  PteProgram p;
-} Fixture;
-
-static int setup(void **state) {
-  Fixture *f = xrealloc(NULL, sizeof *f);
-  *f = (Fixture){0};
-  capture_init(&f->capture);
-  context_init(&f->ctx, &f->capture.sink);
-  f->ctx.readers = &backend_readers;
-  f->arena = (Arena){0};
-  snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
-  make_file(f->path);
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  unlink(f->path);
-  arena_release(&f->arena);
-  context_release(&f->ctx);
-  capture_release(&f->capture);
-  xfree(f);
-  return 0;
-}
-
 static PteSize sample(Fixture *f, void (*make)(Maker *), const PteNames *names) {
-  Maker m = {.ctx = &f->ctx};
-  make(&m);
-  assert_int_equal(pte_emit(m.graphs, m.count, f->ctx.sink, f->path, (EmitOptions){0}), STATUS_OK);
-  for (uint32_t i = 0; i < m.count; i++)
-    graph_free(m.graphs[i]);
-  assert_int_equal(pte_program_open(&f->p, f->ctx.sink, f->path), STATUS_OK);
+  open_sample(f, make, &f->p);
   return pte_size(&f->p, names, &f->arena);
 }
 

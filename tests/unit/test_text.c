@@ -52,6 +52,18 @@ static void test_nearest(void **state) {
   assert_null(text_nearest(SV("Conv"), ops, 0));
 }
 
+static void test_abbreviation(void **state) {
+  (void)state;
+  static const char *const names[] = {"output",           "quantize-config", "quantize",
+                                      "external-weights", "print-after",     "print-before"};
+  size_t n = COUNT_OF(names);
+  assert_ptr_equal(text_nearest(SV("out"), names, n), names[0]);
+  assert_ptr_equal(text_nearest(SV("EXTERNAL"), names, n), names[3]);
+  assert_ptr_equal(text_nearest(SV("quant"), names, n), names[2]); /* which the other goes on */
+  assert_null(text_nearest(SV("print"), names, n));                /* two of them */
+  assert_null(text_nearest(SV("ou"), names, n));
+}
+
 static void test_integers(void **state) {
   static const char *const bad[] = {"",
                                     "-",
@@ -138,9 +150,9 @@ static void test_compare(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_distance), cmocka_unit_test(test_cut_off),
-      cmocka_unit_test(test_nearest),  cmocka_unit_test(test_integers),
-      cmocka_unit_test(test_doubles),  cmocka_unit_test(test_bytes),
-      cmocka_unit_test(test_compare),
+      cmocka_unit_test(test_nearest),  cmocka_unit_test(test_abbreviation),
+      cmocka_unit_test(test_integers), cmocka_unit_test(test_doubles),
+      cmocka_unit_test(test_bytes),    cmocka_unit_test(test_compare),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

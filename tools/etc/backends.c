@@ -7,7 +7,7 @@ static void print_backend(const Backend *b, StrBuf *text) {
   for (const BackendSetting *s = b->settings; s->name; s++) {
     size_t begin = text->size;
     strbuf_printf(text, "  %s:%s=%s", b->name, s->name, s->argument);
-    strbuf_printf(text, "%*s %s\n", (int)(begin + 25 > text->size ? begin + 25 - text->size : 0),
+    strbuf_printf(text, "%*s %s\n", (int)(begin + 27 > text->size ? begin + 27 - text->size : 0),
                   "", s->summary);
   }
 }

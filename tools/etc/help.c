@@ -1,7 +1,7 @@
 /* Help texts, made from schema/options.def, and the subcommand that prints them. */
 #include "command.h"
 
-enum { COLUMN = 30 };
+enum { COLUMN = 30, WIDTH = 100 };
 
 void help_overview(StrBuf *out) {
   strbuf_append(out, SV("usage: etc COMMAND [OPTION...]\n\n"
@@ -12,6 +12,25 @@ void help_overview(StrBuf *out) {
                 SV("\n'etc help COMMAND' or 'etc COMMAND --help' says more.\n"
                    "exit status: 0 done, 1 the model or the output cannot be made, 2 wrong usage,\n"
                    "70 a fault of etc, 130 interrupted\n"));
+}
+
+/* Words, from COLUMN on in each line; the first one goes on at the end of out. */
+static void append_wrapped(StrBuf *out, const char *text) {
+  size_t at = COLUMN;
+  for (const char *word = text; *word;) {
+    size_t size = strcspn(word, " ");
+    if (at > COLUMN && at + 1 + size > WIDTH) {
+      strbuf_append_char(out, '\n');
+      strbuf_pad(out, out->size, COLUMN);
+      at = COLUMN;
+    } else if (at > COLUMN) {
+      strbuf_append_char(out, ' ');
+      at++;
+    }
+    strbuf_append(out, (StrView){word, size});
+    at += size;
+    word += size + strspn(word + size, " ");
+  }
 }
 
 static void print_option(const OptionRow *row, StrBuf *out) {
@@ -30,7 +49,11 @@ static void print_option(const OptionRow *row, StrBuf *out) {
     begin = out->size;
   }
   strbuf_pad(out, begin, COLUMN);
-  strbuf_printf(out, "%s%s\n", row->summary, row->kind == KIND_REPEAT ? " (repeat)" : "");
+  StrBuf summary = {0};
+  strbuf_printf(&summary, "%s%s", row->summary, row->kind == KIND_REPEAT ? " (repeat)" : "");
+  append_wrapped(out, strbuf_cstr(&summary));
+  strbuf_append_char(out, '\n');
+  strbuf_release(&summary);
 }
 
 void help_command(CommandId command, StrBuf *out) {

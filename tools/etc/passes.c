@@ -6,7 +6,7 @@
 static void print_plugins(const Registry *r, StrBuf *out) {
   for (uint32_t i = 0; i < r->pass_count; i++)
     if (r->passes[i]->plugin)
-      strbuf_printf(out, "%s %-20s   %s (plug-in '%s')\n", stage_name(r->passes[i]->stage),
+      strbuf_printf(out, "%s %-24s   %s (plug-in '%s')\n", stage_name(r->passes[i]->stage),
                     r->passes[i]->name, r->passes[i]->summary, r->passes[i]->plugin);
 }
 
@@ -16,7 +16,7 @@ static void print_text(StrBuf *out) {
                   level_name(stage_level((StageId)stage)), stage_summary((StageId)stage));
     for (uint32_t i = 0; i < pass_table_size; i++)
       if (pass_table[i].stage == (StageId)stage)
-        strbuf_printf(out, "  %-20s %s %s\n", pass_table[i].name,
+        strbuf_printf(out, "  %-24s %s %s\n", pass_table[i].name,
                       pass_table[i].skippable ? " " : "!", pass_table[i].summary);
   }
   strbuf_append(out, SV("\n!: cannot be left out (--skip-pass, --bisect-limit)\n"));

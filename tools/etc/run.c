@@ -93,9 +93,6 @@ static EtcStatus read_input(Session *s, const Graph *g, Arrays *arrays, const ch
   StrView name = {0};
   const char *path = NULL;
   int index = split_input(g, value, &name, &path);
-  if (!path[0])
-    return session_usage(s, "--input", "write --input NAME=FILE.npy", "'%s': the file is missing",
-                         value);
   if (index < 0)
     return unknown_input(s, g, name);
   DType expected = value_dtype(g, g->inputs[index]);
@@ -295,9 +292,14 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
     const InputArrays *input = &arrays->inputs[i];
     arrays->tensors[i] = input->items[input->count == 1 ? 0 : k].tensor;
   }
+  const InterpCall call = {.inputs = arrays->tensors,
+                           .input_count = arrays->count,
+                           .states = states,
+                           .outputs = outputs,
+                           .trace = results->profile ? profile_step : NULL,
+                           .trace_user = results->profile};
   uint64_t begin = clock_ns();
-  TRY(interp_traced_call(g, arrays->tensors, arrays->count, states, arena, outputs,
-                         results->profile ? profile_step : NULL, results->profile));
+  TRY(interp_call(g, &call, arena));
   results->seconds += clock_seconds_since(begin);
   if (results->dropped)
     return STATUS_OK;
@@ -408,15 +410,22 @@ static EtcStatus load(const CommandLine *line) {
   return refuse_tolerances(line);
 }
 
-/* Before a model is read: -i FILE without a name, and -o y.npy or -o -, which would make folders of
- * that name. */
+static EtcStatus check_input(const CommandLine *line, const char *value) {
+  const char *end = strrchr(value, '=');
+  if (end && end[1])
+    return ETC_OK;
+  return session_usage(
+      line->session, "--input",
+      "write --input NAME=FILE.npy, with the name or the position of the input",
+      end ? "'%s': the file is missing" : "'%s' does not say which input it is for", value);
+}
+
+/* Before a model is read: -i without a name or a file, and -o y.npy or -o -, which would make
+ * folders of that name. */
 static EtcStatus check_arguments(const CommandLine *line) {
   for (uint32_t i = 0; i < line->option_count; i++)
-    if (line->options[i].row->id == OPT_INPUT && !strchr(line->options[i].value, '='))
-      return session_usage(
-          line->session, "--input",
-          "write --input NAME=FILE.npy, with the name or the position of the input",
-          "'%s' does not say which input it is for", line->options[i].value);
+    if (line->options[i].row->id == OPT_INPUT)
+      TRY(check_input(line, line->options[i].value));
   const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
   bool standard = folder && strcmp(folder, "-") == 0;
   if (!standard &&

@@ -145,7 +145,8 @@ static Status run_set(SetRun *run, Graph *g, const BundledSet *set, Tensor *stat
   Tensor *outputs = ARENA_ARRAY(arena, Tensor, (size_t)graph_output_count(g) + 1);
   TRY(make_tensors(run, "input", set->inputs, set->input_count, arena, &inputs));
   TRY(make_tensors(run, "expected output", set->outputs, set->output_count, arena, &expected));
-  TRY(interp_call(g, inputs, set->input_count, states, arena, outputs));
+  const InterpCall call = {inputs, set->input_count, states, outputs, NULL, NULL};
+  TRY(interp_call(g, &call, arena));
   if (!set->output_count)
     strbuf_append(&run->text, SV("ran, expected outputs are not in it"));
   else if (!compare_outputs(run, outputs, expected, set->output_count))

@@ -5,6 +5,7 @@
 #include "interp/npy.h"
 #include "onnx/file/tensor.h"
 #include "onnx/file/weights.h"
+#include "onnx/suggest.h"
 #include "quant/dataset.h"
 #include "support/text.h"
 
@@ -50,26 +51,6 @@ static const Onnx__ValueInfoProto *find_input(Session *s, const Onnx__GraphProto
   return NULL;
 }
 
-/* " float[batch, 4]" */
-static void append_type(StrBuf *out, const Onnx__ValueInfoProto *input) {
-  const Onnx__TypeProto *type = input->type;
-  if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
-    return;
-  const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
-  strbuf_printf(out, " %s[", onnx_dtype_name(type->tensor_type->elem_type));
-  for (size_t i = 0; shape && i < shape->n_dim; i++) {
-    const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
-    strbuf_append(out, i ? SV(", ") : SV(""));
-    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
-      strbuf_printf(out, "%lld", (long long)dim->dim_value);
-    else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
-      strbuf_append_printable(out, onnx_text(dim->dim_param));
-    else
-      strbuf_append_char(out, '?');
-  }
-  strbuf_append_char(out, ']');
-}
-
 /* Said before anything about sizes that are missing, which may be missing because of it. */
 static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const char *given) {
   const char **names = ARENA_ARRAY(&s->arena, const char *, graph->n_input);
@@ -83,10 +64,10 @@ static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const 
     StrBuf text = {0};
     if (is_constant(s, graph, onnx_text(graph->input[i]->name)))
       continue;
-    append_type(&text, graph->input[i]);
+    onnx_append_value(&text, graph->input[i]);
     names[count] = onnx_text(graph->input[i]->name).data;
     if (count < 16)
-      diag_note(d, "input %zu '%s'%s", count, names[count], strbuf_cstr(&text));
+      diag_note(d, "input %zu %s", count, strbuf_cstr(&text));
     count++;
     strbuf_release(&text);
   }

@@ -37,8 +37,8 @@ static EtcStatus measure(const CommandLine *line, const PteProgram *p, PteSize *
   if (status != ETC_OK)
     return status;
   *size = pte_size(p, map ? &model : NULL, &s->arena);
-  return s->budget ? budget_check(s, s->budget, p, size, map ? &model : NULL, NULL, 0, budget)
-                   : ETC_OK;
+  const BudgetSubject of = {.program = p, .size = size, .names = map ? &model : NULL};
+  return s->budget ? budget_check(s, s->budget, &of, budget) : ETC_OK;
 }
 
 int cmd_size(const CommandLine *line) {

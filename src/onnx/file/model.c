@@ -55,7 +55,7 @@ static void message_drop(void *arena, void *pointer) {
 static Status unpack(OnnxModel *m, DiagSink *sink, DiagPlace place) {
   Arena scratch = {0};
   OnnxSkim skim;
-  Status status = onnx_skim(&skim, &m->arena, &scratch, sink, place, m->file.data, m->file.size);
+  Status status = onnx_skim(&skim, &m->arena, &scratch, sink, place, &m->file);
   if (status == STATUS_OK) {
     ProtobufCAllocator allocator = {message_alloc, message_drop, &m->arena};
     m->proto = onnx__model_proto__unpack(&allocator, skim.message_size, skim.message);

@@ -100,27 +100,41 @@ static void order_release(Order *o) {
   arena_release(&o->arena);
 }
 
-/* Places node `from` and all that it needs; returns the new number of placed nodes. */
-static uint32_t place(const Order *o, uint32_t from, uint8_t *marks, uint32_t *next,
-                      uint32_t *stack, uint32_t *placed, uint32_t placed_count) {
-  uint32_t depth = 0;
-  stack[depth++] = from;
-  marks[from] = ON_STACK;
+typedef struct Search {
+  uint8_t *marks;  /* by node */
+  uint32_t *next;  /* by node: the first dependency that was not looked at */
+  uint32_t *stack; /* nodes whose dependencies are being placed */
+  uint32_t *placed, placed_count;
+} Search;
+
+static Search search_make(Order *o) {
+  Search s = {.marks = ARENA_ARRAY(&o->arena, uint8_t, o->count),
+              .next = ARENA_ARRAY(&o->arena, uint32_t, o->count),
+              .stack = ARENA_ARRAY(&o->arena, uint32_t, o->count),
+              .placed = ARENA_ARRAY(&o->arena, uint32_t, o->count)};
+  memcpy(s.next, o->begin, o->count * sizeof *s.next);
+  return s;
+}
+
+/* Places node `from` and all that it needs. */
+static void place(const Order *o, Search *s, uint32_t from) {
+  uint32_t depth = 0, *next = s->next;
+  s->stack[depth++] = from;
+  s->marks[from] = ON_STACK;
   while (depth) {
-    uint32_t node = stack[depth - 1];
-    while (next[node] < o->begin[node + 1] && marks[o->needs[next[node]]] != NOT_SEEN)
+    uint32_t node = s->stack[depth - 1];
+    while (next[node] < o->begin[node + 1] && s->marks[o->needs[next[node]]] != NOT_SEEN)
       next[node]++;
     if (next[node] < o->begin[node + 1]) {
       uint32_t needed = o->needs[next[node]];
-      marks[needed] = ON_STACK;
-      stack[depth++] = needed;
+      s->marks[needed] = ON_STACK;
+      s->stack[depth++] = needed;
     } else {
-      marks[node] = PLACED;
-      placed[placed_count++] = node;
+      s->marks[node] = PLACED;
+      s->placed[s->placed_count++] = node;
       depth--;
     }
   }
-  return placed_count;
 }
 
 static bool is_sorted(const Order *o) {
@@ -143,35 +157,39 @@ size_t onnx_node_place(OnnxModel *model, const Onnx__NodeProto *node, size_t sor
   return place ? place - 1 : sorted;
 }
 
-/* The first node that moves; *circle is set when some depend on each other. */
+/* Whether some nodes depend on each other, which then cannot all be behind what they need. */
+static bool has_circle(const Order *o, const Search *s) {
+  bool circle = false;
+  uint32_t *position = s->next; /* by node: it is not needed any more */
+  for (uint32_t i = 0; i < o->count; i++)
+    position[s->placed[i]] = i;
+  for (uint32_t i = 0; i < o->count; i++)
+    for (uint32_t k = o->begin[i]; k < o->begin[i + 1]; k++)
+      circle |= position[o->needs[k]] >= position[i];
+  return circle;
+}
+
+/* The first node that gets another place; *circle is set when some depend on each other. */
 static const Onnx__NodeProto *sort_list(Onnx__NodeProto **nodes, size_t count, KeyMap *moved,
                                         bool *circle) {
   Order o;
   const Onnx__NodeProto *first = NULL;
   order_init(&o, nodes, count);
   if (!is_sorted(&o)) {
-    uint8_t *marks = ARENA_ARRAY(&o.arena, uint8_t, count);
-    uint32_t *next = ARENA_ARRAY(&o.arena, uint32_t, count);
-    uint32_t *stack = ARENA_ARRAY(&o.arena, uint32_t, count);
-    uint32_t *placed = ARENA_ARRAY(&o.arena, uint32_t, count), placed_count = 0;
+    Search s = search_make(&o);
     Onnx__NodeProto **sorted = ARENA_ARRAY(&o.arena, Onnx__NodeProto *, count);
-    memcpy(next, o.begin, count * sizeof *next);
     for (uint32_t i = 0; i < count; i++)
-      if (marks[i] == NOT_SEEN)
-        placed_count = place(&o, i, marks, next, stack, placed, placed_count);
+      if (s.marks[i] == NOT_SEEN)
+        place(&o, &s, i);
     for (uint32_t i = 0; i < count; i++) {
-      sorted[i] = nodes[placed[i]];
-      if (placed[i] == i)
+      sorted[i] = nodes[s.placed[i]];
+      if (s.placed[i] == i)
         continue;
       first = first ? first : nodes[i];
-      keep_place(moved, sorted[i], placed[i]);
+      keep_place(moved, sorted[i], s.placed[i]);
     }
     memcpy(nodes, sorted, count * sizeof *nodes);
-    for (uint32_t i = 0; i < count; i++)
-      next[placed[i]] = i;
-    for (uint32_t i = 0; i < count; i++)
-      for (uint32_t k = o.begin[i]; k < o.begin[i + 1]; k++)
-        *circle |= next[o.needs[k]] >= next[i];
+    *circle |= has_circle(&o, &s);
   }
   order_release(&o);
   return first;

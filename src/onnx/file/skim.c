@@ -387,7 +387,9 @@ static bool check_memory(Skim *s, const SkimType *model) {
 }
 
 Status onnx_skim(OnnxSkim *out, Arena *arena, Arena *scratch, DiagSink *sink, DiagPlace place,
-                 const uint8_t *data, uint64_t size) {
+                 const MappedFile *file) {
+  const uint8_t *data = file->data;
+  uint64_t size = file->size;
   Skim s = {
       .base = data, .size = size, .arena = arena, .scratch = scratch, .sink = sink, .place = place};
   s.types = ARENA_ARRAY(scratch, SkimType, TYPE_LIMIT);

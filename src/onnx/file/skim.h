@@ -19,12 +19,12 @@ typedef struct OnnxSkim {
   uint32_t span_count;
 } OnnxSkim;
 
-/* Reads size bytes at data. Errors, reported with the byte offset: whatever wire.h refuses; a known
+/* Reads a file. Errors, reported with the byte offset: whatever wire.h refuses; a known
  * field of another wire type; a field given twice that may come once; strings with a NUL byte;
  * nesting beyond the limits above; messages so empty that reading them would take far more memory
  * than the file has bytes. */
 Status onnx_skim(OnnxSkim *out, Arena *arena, Arena *scratch, DiagSink *sink, DiagPlace place,
-                 const uint8_t *data, uint64_t size);
+                 const MappedFile *file);
 
 /* What a file is that starts with these bytes, when it is nothing that etc reads; NULL when not
  * known. */

@@ -166,15 +166,14 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
   return ex_cat(im, items, size < whole ? 3 : 2, 3);
 }
 
-ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, ValueId positions,
-                         int64_t size, bool interleaved) {
+ValueId attention_rotate(Import *im, ValueId x, const Rotary *r) {
   int64_t whole = ex_fixed(im, x, 3);
-  if (size < 2 || size % 2 || size > whole)
+  if (r->size < 2 || r->size % 2 || r->size > whole)
     return import_fail(im, DIAG_ATTR_VALUE, "%lld of %lld elements of a head cannot be rotated",
-                       (long long)size, (long long)whole);
-  sines = rotary_cache(im, sines, positions, true);
-  cosines = rotary_cache(im, cosines, positions, true);
-  return rotary_apply(im, x, cosines, sines, size, interleaved);
+                       (long long)r->size, (long long)whole);
+  ValueId sines = rotary_cache(im, r->sines, r->positions, true),
+          cosines = rotary_cache(im, r->cosines, r->positions, true);
+  return rotary_apply(im, x, cosines, sines, r->size, r->neighbours);
 }
 
 static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {

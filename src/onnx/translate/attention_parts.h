@@ -36,9 +36,13 @@ ValueId attention_clear_rows(Import *im, ValueId weights, AttentionMask mask);
 ValueId attention_band(Import *im, SymInt queries, SymInt keys, ValueId offset, int64_t left,
                        int64_t right);
 
-/* Rotates the first `size` elements of the heads of x [B, S, heads, D] by the angles of their
- * positions [B, S] or [1, S]; caches [positions, size / 2]. Pairs are neighbours, or halves. */
-ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, ValueId positions,
-                         int64_t size, bool neighbours);
+typedef struct Rotary {
+  ValueId cosines, sines; /* [positions, size / 2] */
+  ValueId positions;      /* [B, S] or [1, S] */
+  int64_t size;           /* elements of a head that are rotated: the first ones */
+  bool neighbours;        /* pairs are neighbours, not in two halves */
+} Rotary;
+/* Rotates the heads of x [B, S, heads, D] by the angles of their positions. */
+ValueId attention_rotate(Import *im, ValueId x, const Rotary *r);
 
 #endif

@@ -197,7 +197,7 @@ static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
   return import_ok(im);
 }
 
-/* Equal to a range of classes, then off and on values by where; indices outside give off. */
+/* where(indices == arange(classes), on, off); indices that are no class give off. */
 void translate_one_hot(Import *im) {
   ValueId indices = in_required(im, 0), values = in_required(im, 2);
   Dims s = shape_of(im, indices), to = {0};

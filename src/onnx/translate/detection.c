@@ -177,7 +177,8 @@ static bool nms_plan(Import *im, Nms *nms) {
   return import_ok(im) && matrix_pays(nms, boxes);
 }
 
-/* One more box, which is never taken, where there may be none: nothing is the best of none. */
+/* Where there may be no boxes at run time, appends one with the score -inf, which is never
+ * selected: a maximum over nothing would end the call. */
 static void never_none(Import *im, ValueId *boxes, ValueId *scores) {
   SymInt count = ex_dim(im, *boxes, 1);
   if (sym_is_const(count) || sym_lower(&im->g->syms, count) > 0)

@@ -16,7 +16,8 @@ enum {
 /* The matrices of its parts, 1024 complex numbers squared, are within FOURIER_MATRIX_MAX. */
 enum { FIXED_MAX = 1 << 20 };
 
-/* A power of two, of which no convolution of two lengths reads an entry twice; 0: too long. */
+/* A power of two of at least 2 N - 1, so that the circular convolution does not wrap around; 0: too
+ * long. */
 static int64_t fixed_length(const SymTable *t, const Fourier *f) {
   int64_t most = sym_upper(t, f->length), length = 16;
   if (most < 1 || most > FIXED_MAX / 2)
@@ -73,7 +74,8 @@ static Complex chirps(Import *im, const Fourier *f, int64_t count) {
   return (Complex){cosine, sine};
 }
 
-/* conj(b[j]) for j = 0, 1, ..., N - 1 and as far from the end, zeros between them; [1, count]. */
+/* conj(b[|j|]) for -N < j < N, negative j at the end (count + j), zeros between them; [1, count].
+ */
 static Complex convolved(Import *im, const Fourier *f, Complex b, int64_t count) {
   ValueId distance = numbers(im, count, false),
           met = ex_cast(im, ex_lt(im, distance, ex_size(im, f->length)), DTYPE_F64);

@@ -146,10 +146,11 @@ static void prepare(Import *im, GroupQuery *a) {
   if (attr_flag(im, "do_rotary", false)) {
     if (!cosines || !sines)
       import_fail(im, DIAG_INPUT_COUNT, "do_rotary needs cos_cache and sin_cache");
-    int64_t size = 2 * ex_fixed(im, cosines, 1);
-    ValueId at = positions(im, a);
-    a->q = attention_rotate(im, a->q, cosines, sines, at, size, neighbours);
-    a->k = attention_rotate(im, a->k, cosines, sines, at, size, neighbours);
+    Rotary r = {.cosines = cosines, .sines = sines, .neighbours = neighbours};
+    r.size = 2 * ex_fixed(im, cosines, 1);
+    r.positions = positions(im, a);
+    a->q = attention_rotate(im, a->q, &r);
+    a->k = attention_rotate(im, a->k, &r);
   }
   a->q = EX_PERMUTE(im, a->q, 0, 2, 1, 3);
   a->k = EX_PERMUTE(im, a->k, 0, 2, 1, 3);
