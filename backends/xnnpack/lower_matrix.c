@@ -164,19 +164,24 @@ static void order_matrices(XnnLowering *l, ValueId v) {
   xl_set_permuted(l, v, to);
 }
 
-/* The order in which the product of x and y is computed: that of one of them. *transposed: y has
- * its matrices the other way round, and stays as it is, second. False: there is no such order. */
-static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank, Permuted *first,
-                             Permuted *second, bool *transposed) {
-  *transposed = has_matrices(l, y, true, second);
+typedef struct ProductOrder {
+  Permuted first;  /* the order in which the product is computed */
+  Permuted second; /* if transposed: the second operand as it is stored, its matrices transposed */
+  bool transposed;
+} ProductOrder;
+
+/* The product of x and y is computed in the order of one of them. False: there is no such order. */
+static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank, ProductOrder *o) {
+  Permuted *first = &o->first, *second = &o->second;
+  o->transposed = has_matrices(l, y, true, second);
   order_matrices(l, x);
   if (has_matrices(l, x, false, first)) {
-    *transposed = *transposed && xl_rank(l, first->id) == xl_rank(l, second->id) &&
-                  memcmp(first->axis, second->axis, rank - 2) == 0 &&
-                  memcmp(first->more, second->more, rank - 2) == 0;
+    o->transposed = o->transposed && xl_rank(l, first->id) == xl_rank(l, second->id) &&
+                    memcmp(first->axis, second->axis, rank - 2) == 0 &&
+                    memcmp(first->more, second->more, rank - 2) == 0;
     return true;
   }
-  if (!*transposed)
+  if (!o->transposed)
     return has_matrices(l, y, false, first);
   *first = *second;
   first->axis[rank - 2] = second->axis[rank - 1];
@@ -202,11 +207,11 @@ static void straighten_second(XnnLowering *l, ValueId y, uint32_t rank, uint32_t
  * that of one operand, which the other is brought into. The second may be transposed there. */
 static bool permuted_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
   uint32_t rank = value_rank(l->g, out);
-  Permuted first, second;
-  bool transposed;
+  ProductOrder o;
   if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank ||
-      !order_of_product(l, x, y, rank, &first, &second, &transposed))
+      !order_of_product(l, x, y, rank, &o))
     return false;
+  Permuted first = o.first;
   uint32_t stored = xl_rank(l, first.id);
   if (xl_is_unmerged(&first, rank))
     straighten_second(l, y, rank, stored);
@@ -216,11 +221,11 @@ static bool permuted_products(XnnLowering *l, ValueId x, ValueId y, ValueId out)
   right.axis[rank - 2] = (uint8_t)(stored - 2);
   right.more[rank - 2] = 0;
   XnnId a = xl_in_order(l, x, first, rank),
-        b = transposed ? second.id : xl_in_order(l, y, right, rank),
+        b = o.transposed ? o.second.id : xl_in_order(l, y, right, rank),
         result = xl_result_permuted(l, out, first);
   if (xl_ok(l))
     XNN_ADD_NODE(&l->x, XNN_BATCH_MATRIX_MULTIPLY, a, b, result,
-                 transposed ? XNN_FLAG_TRANSPOSE_B : 0);
+                 o.transposed ? XNN_FLAG_TRANSPOSE_B : 0);
   return true;
 }
 

@@ -141,25 +141,23 @@ static ValueId by_block(Import *im, const Blocks *w, ValueId v) {
 }
 
 /* Real weights [N, parts * blocks * bytes]. */
-static ValueId real_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
-                            ValueId zeros) {
+static ValueId real_weights(Import *im, const Blocks *w) {
   ValueId parts[4] = {0};
-  uint32_t count = unpack(im, packed, w->bits, parts);
+  uint32_t count = unpack(im, w->packed, w->bits, parts);
   for (uint32_t i = 0; i < count; i++)
     parts[i] = EX_VIEW(im, parts[i], w->n, 1, w->count, w->bytes);
   ValueId y = ex_cast(im, ex_cat(im, parts, count, 1), DTYPE_F32);
-  y = centred(im, y, zeros ? by_block(im, w, zeros) : 0, w->bits);
-  return EX_VIEW(im, ex_mul(im, y, by_block(im, w, scales)), w->n, w->count * w->size);
+  y = centred(im, y, w->zeros ? by_block(im, w, w->zeros) : 0, w->bits);
+  return EX_VIEW(im, ex_mul(im, y, by_block(im, w, w->scales)), w->n, w->count * w->size);
 }
 
 /* Real weights [N, K] whose columns are in any group. */
-static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
-                               ValueId zeros, ValueId groups) {
-  ValueId all = EX_VIEW(im, blocks_codes(im, packed, w->bits), w->n, w->count * w->size);
+static ValueId grouped_weights(Import *im, const Blocks *w, ValueId groups) {
+  ValueId all = EX_VIEW(im, blocks_codes(im, w->packed, w->bits), w->n, w->count * w->size);
   ValueId y = ex_cast(im, ex_slice(im, all, 1, 0, w->k), DTYPE_F32);
   groups = ex_slice(im, groups, 0, 0, w->k);
-  y = centred(im, y, zeros ? ex_index_select(im, zeros, 1, groups) : 0, w->bits);
-  return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
+  y = centred(im, y, w->zeros ? ex_index_select(im, w->zeros, 1, groups) : 0, w->bits);
+  return ex_mul(im, y, ex_index_select(im, w->scales, 1, groups));
 }
 
 enum {
@@ -170,11 +168,10 @@ enum {
   BYTE_ZERO = 128
 };
 
-/* A constant of codes of 4 bits, two a byte, lower ones first, as a byte each: the code + low. */
-static ValueId bytes_of_nibbles(Import *im, const Blocks *w, ValueId packed, DType dtype,
-                                int8_t low) {
+/* Constant codes of 4 bits, two a byte, lower ones first, as a byte each: the code + low. */
+static ValueId bytes_of_nibbles(Import *im, const Blocks *w, DType dtype, int8_t low) {
   int64_t columns = w->count * w->size;
-  Constant bytes = *value_constant(im->g, packed),
+  Constant bytes = *value_constant(im->g, w->packed),
            codes = constant_unpacked(im->g, bytes, (uint64_t)w->n, (uint64_t)columns, false, low);
   TypeId type = graph_tensor_type(im->g, dtype, 2, (SymInt[]){w->n, columns}, ORDER_CONTIGUOUS);
   return graph_add_constant(im->g, type, codes, 0);
@@ -203,40 +200,41 @@ static ValueId middles(Import *im, const Blocks *w) {
   return graph_add_constant(im->g, type, (Constant){.data = zeros, .size = count}, 0);
 }
 
-static bool backend_takes(Import *im, const Blocks *w, ValueId packed, ValueId scales,
-                          ValueId zeros) {
+/* zeros: codes, or 0. */
+static bool backend_takes(Import *im, const Blocks *w, ValueId zeros) {
   return import_ok(im) && im->options->blocks != BLOCKS_NEVER && w->bits >= 4 &&
-         w->size >= BACKEND_LEAST && value_is_const(im->g, packed) &&
-         value_is_const(im->g, scales) && (!zeros || value_is_const(im->g, zeros));
+         w->size >= BACKEND_LEAST && value_is_const(im->g, w->packed) &&
+         value_is_const(im->g, w->scales) && (!zeros || value_is_const(im->g, zeros));
 }
 
-/* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
- * bytes], of which the last block may have more columns than the operand, which is padded. Codes
- * that are multiplied by floats are bytes around 128; one block a row is a channel. */
-static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
-                               ValueId zeros) {
-  if (!backend_takes(im, w, packed, scales, zeros))
+/* The weights [N, blocks * size] as blocks that a backend takes, without zero points that are real
+ * numbers; 0 when it does not. The last block may have more columns than the operand, which is
+ * padded. Codes that are multiplied by floats are bytes around 128; one block a row is a channel.
+ */
+static ValueId backend_weights(Import *im, const Blocks *w) {
+  ValueId zeros = w->real_zeros ? 0 : w->zeros;
+  if (!backend_takes(im, w, zeros))
     return 0;
-  Quantization q = {.scales = scales, .axis = 1, .block = w->size};
+  Quantization q = {.scales = w->scales, .axis = 1, .block = w->size};
   bool channels = w->bits == 4 && w->count == 1 && !zeros;
   if (stay_nibbles(im, w) || channels) {
     q.dtype = DTYPE_I8;
     q.low = -NIBBLE_ZERO;
     q.high = NIBBLE_ZERO - 1;
     q.zeros = zeros ? ex_minus(im, ex_cast(im, zeros, DTYPE_I8), NIBBLE_ZERO) : 0;
-    packed = bytes_of_nibbles(im, w, packed, DTYPE_I8, -NIBBLE_ZERO);
+    ValueId codes = bytes_of_nibbles(im, w, DTYPE_I8, -NIBBLE_ZERO);
     if (!stay_nibbles(im, w)) {
-      q.scales = EX_VIEW(im, scales, w->n);
+      q.scales = EX_VIEW(im, w->scales, w->n);
       q.axis = q.block = 0;
     }
-    return build_dequantize(&im->b, packed, &q);
+    return build_dequantize(&im->b, codes, &q);
   }
   int8_t shift = w->bits == 4 ? BYTE_ZERO - NIBBLE_ZERO : 0;
   q.dtype = DTYPE_U8;
   q.high = UINT8_MAX;
   q.zeros = zeros ? ex_plus(im, zeros, shift) : middles(im, w);
-  packed = shift ? bytes_of_nibbles(im, w, packed, DTYPE_U8, shift) : packed;
-  return build_dequantize(&im->b, packed, &q);
+  ValueId codes = shift ? bytes_of_nibbles(im, w, DTYPE_U8, shift) : w->packed;
+  return build_dequantize(&im->b, codes, &q);
 }
 
 /* x rounded to 8 bits a row. */
@@ -247,26 +245,24 @@ static ValueId rows_of_bytes(Import *im, ValueId x) {
 
 /* What zero points that are real numbers, as HQQ has them, add to a product whose codes are around
  * their middle: of each block the sum of the operand times (middle - zero point) * scale. */
-static ValueId product_of_zeros(Import *im, const Blocks *w, ValueId x, ValueId scales,
-                                ValueId zeros) {
+static ValueId product_of_zeros(Import *im, const Blocks *w, ValueId x, ValueId zeros) {
   Dims s = shape_of(im, x);
   s.d[s.rank - 1] = w->count;
   s.d[s.rank++] = w->size;
   ValueId sums = ex_sum(im, ex_view_as(im, x, s), s.rank - 1, false);
   ValueId from_middle = ex_unary(im, OP_NEG, centred(im, zeros, 0, w->bits));
-  return ex_linear(im, sums, ex_mul(im, from_middle, scales), 0);
+  return ex_linear(im, sums, ex_mul(im, from_middle, w->scales), 0);
 }
 
-ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
-                      ValueId zeros, ValueId bias) {
-  ValueId weights = backend_weights(im, w, packed, scales, w->real_zeros ? 0 : zeros);
+ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId bias) {
+  ValueId weights = backend_weights(im, w);
   x = by_parts(im, w, x, weights ? 1 : 8 / w->bits);
   if (!weights)
-    return ex_linear(im, x, real_weights(im, w, packed, scales, zeros), bias);
+    return ex_linear(im, x, real_weights(im, w), bias);
   bool round = takes_rows_of_bytes(im, w) && !stay_nibbles(im, w);
   ValueId y = ex_linear(im, round ? rows_of_bytes(im, x) : x, weights, bias);
   if (w->real_zeros && import_ok(im))
-    y = ex_add(im, y, product_of_zeros(im, w, x, scales, ex_cast(im, zeros, DTYPE_F32)));
+    y = ex_add(im, y, product_of_zeros(im, w, x, ex_cast(im, w->zeros, DTYPE_F32)));
   return y;
 }
 
@@ -296,16 +292,15 @@ void translate_matmul_nbits(Import *im) {
     import_fail(im, DIAG_SHAPE_MISMATCH, "g_idx does not have K = %lld entries", (long long)w.k);
   if (groups && groups_are_blocks(im, &w, groups))
     groups = 0;
-  packed = cut_to_row(im, &w, as_matrix(im, packed, "B", w.n, w.count * w.bytes));
-  scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
+  w.packed = cut_to_row(im, &w, as_matrix(im, packed, "B", w.n, w.count * w.bytes));
+  w.scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
   DType dtype = ex_dtype(im, x);
   x = ex_cast(im, x, DTYPE_F32);
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
-  ValueId zeros = read_zeros(im, &w);
-  w.real_zeros = zeros && ex_dtype(im, zeros) != DTYPE_U8;
-  ValueId y = groups
-                  ? ex_linear(im, x, grouped_weights(im, &w, packed, scales, zeros, groups), bias)
-                  : blocks_linear(im, &w, x, packed, scales, zeros, bias);
+  w.zeros = read_zeros(im, &w);
+  w.real_zeros = w.zeros && ex_dtype(im, w.zeros) != DTYPE_U8;
+  ValueId y = groups ? ex_linear(im, x, grouped_weights(im, &w, groups), bias)
+                     : blocks_linear(im, &w, x, bias);
   out(im, 0, ex_cast(im, y, dtype));
 }
 

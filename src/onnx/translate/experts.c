@@ -118,10 +118,10 @@ static ValueId product(Import *im, const Layer *l, ValueId x, int64_t rows, int6
     return ex_linear(im, x, EX_VIEW(im, l->weights, rows, columns), bias);
   int64_t count = columns / l->size, bytes = l->size * l->bits / 8;
   Blocks w = {rows, columns, l->size, l->bits, count, bytes};
-  ValueId packed = EX_VIEW(im, l->weights, rows, count * bytes),
-          scales = EX_VIEW(im, l->scales, rows, count),
-          zeros = l->zeros ? EX_VIEW(im, l->zeros, rows, count) : 0;
-  return blocks_linear(im, &w, x, packed, scales, zeros, bias);
+  w.packed = EX_VIEW(im, l->weights, rows, count * bytes);
+  w.scales = EX_VIEW(im, l->scales, rows, count);
+  w.zeros = l->zeros ? EX_VIEW(im, l->zeros, rows, count) : 0;
+  return blocks_linear(im, &w, x, bias);
 }
 
 /* A layer of all experts side by side: [tokens, experts * rows]. */

@@ -42,13 +42,14 @@ bool negative_scales_flipped(Import *im, uint64_t inner, ValueId *x, ValueId *sc
 /* A matrix [n, k] of such codes; `count` blocks in a row, `bytes` in a block. */
 typedef struct Blocks {
   int64_t n, k, size, bits, count, bytes;
-  bool real_zeros; /* the zero points are real numbers, not codes */
+  ValueId packed; /* [n, count * bytes] */
+  ValueId scales; /* [n, count] */
+  ValueId zeros;  /* likewise, codes or real numbers; 0: the middle of the codes */
+  bool real_zeros;
 } Blocks;
 /* Bytes of zero points as zero points: the last dim is 8 / bits as large. */
 ValueId blocks_zeros(Import *im, ValueId packed, int64_t bits);
-/* x w' + bias in f32 (the bias may be 0) for w = (codes - zeros) * scales; packed [n, bytes],
- * scales [n, blocks], zeros alike, codes or real numbers, or 0: the middle of the codes. */
-ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId packed, ValueId scales,
-                      ValueId zeros, ValueId bias);
+/* x w' + bias in f32 (the bias may be 0) for w = (codes - zeros) * scales. */
+ValueId blocks_linear(Import *im, const Blocks *w, ValueId x, ValueId bias);
 
 #endif

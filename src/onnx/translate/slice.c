@@ -147,8 +147,9 @@ static ValueId counted_axis(Import *im, ValueId x, uint32_t axis, int64_t step, 
 }
 
 /* One axis may have a start and an end that are known, beside others. */
-static void counted_slice(Import *im, ValueId x, const Dims *s, ValueId starts, ValueId ends,
-                          const SliceLists *l, uint32_t count) {
+static void counted_slice(Import *im, ValueId x, const Dims *s, const SliceLists *l,
+                          uint32_t count) {
+  ValueId starts = in_required(im, 1), ends = in_required(im, 2);
   uint32_t seen = 0;
   for (uint32_t j = 0; j < count && import_ok(im); j++) {
     uint32_t axis = import_axis(im, l->axes.at ? l->axes.at[j] : (int64_t)j, s->rank);
@@ -230,7 +231,7 @@ static void slice_inputs(Import *im, ValueId x, const Dims *s) {
   if (!sym_is_const(count) || count < 0 || count > s->rank)
     import_fail(im, DIAG_INPUT_NOT_CONST, "the number of sliced axes is not known when lowering");
   else if (counted)
-    counted_slice(im, x, s, starts, ends, &l, (uint32_t)count);
+    counted_slice(im, x, s, &l, (uint32_t)count);
   else
     run_slice(im, x, s, (RunSlice){starts, axes, steps, (uint32_t)count});
 }
