@@ -122,9 +122,16 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
 static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
   Dims s = shape_of(im, x);
   int64_t padded = w->count * w->size;
-  if (s.rank < 1 || s.rank >= MAX_RANK || s.d[s.rank - 1] != w->k)
+  int same =
+      s.rank < 1 || s.rank >= MAX_RANK ? 0 : sym_known_eq(&im->g->syms, s.d[s.rank - 1], w->k);
+  if (same == 0)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
                        (long long)w->k);
+  if (same < 0) { /* dynamic, where only K fits */
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, s.d[s.rank - 1], w->k, im->b.loc});
+    s.d[s.rank - 1] = w->k;
+    x = ex_view_as(im, x, s);
+  }
   x = ex_pad(im, x, 0, 0, padded - w->k);
   if (parts == 1)
     return x;
