@@ -1,8 +1,9 @@
-"""Quantized convolutions of lines whose number and length vary, and one row of a product, as cases of quantized.py."""
+"""Quantized convolutions of lines whose number and length vary, and products of ONNX Runtime, as cases of quantized.py."""
 
 import itertools
 
 import numpy as np
+from onnx import helper
 
 from quantized_draw import F32
 from quantized_text import I8, U8, model, pair
@@ -38,3 +39,16 @@ def first_row():
     text = ("xq, xs, xz = DynamicQuantizeLinear(x)\nm = MatMulInteger(xq, wq, xz, wz)\nf = Cast(m) to=1\ns = Mul(xs, ws)\np = Mul(f, s)\n"
             "r = Relu(p)\ny = Gather(r, first) axis=1\n")
     yield "first-row-at-run-time", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], None
+
+
+def real_products():
+    """QGemm whose output is no code, as ONNX Runtime's optimizer writes last layers: with one scale, and one for each column."""
+    rng = np.random.default_rng(43)
+    x = rng.standard_normal((3, 16)).astype(F32)
+    for name, scales in (("", F32(0.0101)), ("-columns", (rng.uniform(0.5, 1.5, 8) * 0.01).astype(F32))):
+        numbers = {"xs": F32(0.0311), "xz": U8(120), "wq": rng.integers(-127, 128, (8, 16)).astype(I8), "ws": scales, "wz": np.zeros_like(scales, I8),
+                   "bq": rng.integers(-500, 501, 8).astype(np.int32)}
+        product = helper.make_node("QGemm", ["xq", "xs", "xz", "wq", "ws", "wz", "bq"], ["y"], domain="com.microsoft", transB=1)
+        made = model("xq = QuantizeLinear(x, xs, xz)", {"x": x}, numbers, {"y": F32}, more=[product])
+        made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        yield f"real-product{name}", made, {"x": x}, [None], {"FullyConnected"}

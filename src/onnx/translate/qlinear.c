@@ -224,18 +224,23 @@ static ValueId transposed(Import *im, ValueId x, const char *attribute) {
   return attr_int(im, attribute, 0) != 0 ? EX_PERMUTE(im, x, 1, 0) : x;
 }
 
-/* In real numbers, where everything is known and alpha is 1. */
+/* In real numbers, where everything is known and alpha is 1: quantized if there is a scale. */
 static bool real_gemm(Import *im) {
   bool transposed_b = attr_flag(im, "transB", false);
-  if (attr_float(im, "alpha", 1) != 1 || !in(im, 7) || !quantized_has_one_scale(im, 1) ||
-      !quantized_has_one_scale(im, 7) || !quantized_is_known(im, 0, 0) ||
+  bool codes = in(im, 7) != 0;
+  if (attr_float(im, "alpha", 1) != 1 || !quantized_has_one_scale(im, 1) ||
+      (codes && !quantized_has_one_scale(im, 7)) || !quantized_is_known(im, 0, 0) ||
       !quantized_is_known(im, 3, transposed_b ? 0 : 1) ||
       (in(im, 6) && ex_rank(im, in(im, 6)) != 1))
     return false;
   ValueId w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), transposed_b ? 0 : 1),
           bias = real_bias(im, in(im, 6), in(im, 1), in(im, 4)), b = transposed(im, w, "transB"),
           y = ex_matmul(im, transposed(im, real_in(im, 0), "transA"), b);
-  out_quantized(im, bias ? ex_add(im, y, bias) : y, 7, 0);
+  y = bias ? ex_add(im, y, bias) : y;
+  if (codes)
+    out_quantized(im, y, 7, 0);
+  else
+    out(im, 0, y);
   return true;
 }
 
