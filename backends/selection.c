@@ -84,13 +84,14 @@ static bool selects_any(StrView term, const Graph *g) {
 /* The nearest name of a node where the term has no star. */
 static void hint_node(Diag *d, StrView term, const Graph *g) {
   Arena scratch = {0};
+  if (!names_node(term) || memchr(term.data, '*', term.size))
+    return;
   const char **names = ARENA_ARRAY(&scratch, const char *, g->node_count);
   size_t count = 0;
   for (FOR_NODES(g, n))
     if (node_place(g, n).node.size)
       names[count++] = arena_strdup(&scratch, node_place(g, n).node);
-  if (names_node(term) && !memchr(term.data, '*', term.size))
-    (void)diag_hint_nearest(d, (StrView){term.data + 1, term.size - 1}, names, count);
+  (void)diag_hint_nearest(d, (StrView){term.data + 1, term.size - 1}, names, count);
   arena_release(&scratch);
 }
 

@@ -413,7 +413,7 @@ static bool never_known(Known *k) {
 
 typedef bool KnownFn(Known *k);
 
-/* The function that finds known elements of the result of n; NULL: there is none for this op. */
+/* The function that finds known elements of the result of n; NULL: not for this op. */
 static KnownFn *known_by(const Graph *g, NodeId n) {
   static KnownFn *const rows[OP_COUNT] = {
       [OP_TO_COPY] = known_cast,

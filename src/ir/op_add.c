@@ -110,8 +110,7 @@ const char *op_add(const OpRow *row, Arena *arena) {
 
 /* --- kernels by their schema --- */
 
-/* "(" or ", " and what else stands before the results among the arguments, "*"; NULL: nothing does.
- */
+/* The "*" behind which a schema lists the tensors that a kernel writes; NULL: not found. */
 static const char *find_star(const char *text) {
   for (const char *at = strchr(text, '*'); at; at = strchr(at + 1, '*'))
     if (at[1 + strspn(at + 1, " ")] == ',')

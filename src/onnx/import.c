@@ -122,18 +122,19 @@ static int64_t version_of(Import *im, StrView domain) {
   return 0;
 }
 
-/* Whoever reports a crash or a failure is told whose code runs. */
+/* Whoever reports a crash or a failure is told whose code runs: NULL, that of etc. */
+static void enter(Import *im, const char *plugin) {
+  im->ctx->sink->plugin = plugin;
+  if (im->options->running)
+    *im->options->running = plugin;
+}
+
 static void run_translator(Import *im, const OnnxTranslator *t) {
   DiagSink *sink = im->ctx->sink;
-  const char *volatile *running = im->options->running;
   uint32_t errors = sink->errors;
-  sink->plugin = t->plugin;
-  if (running)
-    *running = t->plugin;
+  enter(im, t->plugin);
   t->translate(im);
-  sink->plugin = NULL;
-  if (running)
-    *running = NULL;
+  enter(im, NULL);
   if (t->plugin && !import_ok(im) && sink->errors == errors)
     (void)diag_report(sink, DIAG_PLUGIN_FAULT, graph_place(im->g, im->b.loc),
                       "the translator of '%s' of plug-in '%s' failed without a message",

@@ -123,8 +123,8 @@ typedef struct ImportState {
 } ImportState;
 
 /* operators.c */
-/* The translator of the current node, which is of im->opset of that domain; NULL: there is none. Of
- * etc itself; and of those that were added. */
+/* The translator of the current node, which is of im->opset of that domain, among those of etc, and
+ * among those that were added; NULL: not found. */
 const OnnxTranslator *operators_find(Import *im, StrView domain);
 const OnnxTranslator *operators_find_added(const Import *im, StrView domain);
 /* Unsupported operators are collected, and reported once each. */

@@ -197,32 +197,34 @@ static Status check_planner(const Loading *l, const Planner *p) {
   return STATUS_OK;
 }
 
+/* Appends a copy of row, which names the plug-in. */
+#define APPEND_OWN(l, Type, list, count, row)                                                      \
+  do {                                                                                             \
+    Type *own = ARENA_NEW((l)->r->arena, Type);                                                    \
+    *own = *(row);                                                                                 \
+    own->plugin = (l)->plugin->name;                                                               \
+    APPEND((l)->r, (l)->r->list, (l)->r->count, own);                                              \
+  } while (0)
+
 static Status add_pass(const Loading *l, const PassRow *row) {
   TRY(check_pass(l, row));
-  PassRow *own = ARENA_NEW(l->r->arena, PassRow);
-  *own = *row;
-  own->plugin = l->plugin->name;
-  APPEND(l->r, l->r->passes, l->r->pass_count, own);
+  APPEND_OWN(l, PassRow, passes, pass_count, row);
   return STATUS_OK;
 }
 
 static Status add_backend(const Loading *l, const Backend *backend) {
   TRY(check_backend(l, backend));
-  Backend *own = ARENA_NEW(l->r->arena, Backend);
   static const BackendSetting no_settings[] = {{0}};
-  *own = *backend;
-  own->settings = backend->settings ? backend->settings : no_settings;
-  own->plugin = l->plugin->name;
-  APPEND(l->r, l->r->backends, l->r->backend_count, own);
+  Backend complete = *backend;
+  if (!backend->settings)
+    complete.settings = no_settings;
+  APPEND_OWN(l, Backend, backends, backend_count, &complete);
   return STATUS_OK;
 }
 
 static Status add_planner(const Loading *l, const Planner *planner) {
   TRY(check_planner(l, planner));
-  Planner *own = ARENA_NEW(l->r->arena, Planner);
-  *own = *planner;
-  own->plugin = l->plugin->name;
-  APPEND(l->r, l->r->planners, l->r->planner_count, own);
+  APPEND_OWN(l, Planner, planners, planner_count, planner);
   return STATUS_OK;
 }
 
@@ -267,10 +269,7 @@ static Status check_translator(const Loading *l, const OnnxTranslator *t) {
 
 static Status add_translator(const Loading *l, const OnnxTranslator *translator) {
   TRY(check_translator(l, translator));
-  OnnxTranslator *own = ARENA_NEW(l->r->arena, OnnxTranslator);
-  *own = *translator;
-  own->plugin = l->plugin->name;
-  APPEND(l->r, l->r->translators, l->r->translator_count, own);
+  APPEND_OWN(l, OnnxTranslator, translators, translator_count, translator);
   return STATUS_OK;
 }
 

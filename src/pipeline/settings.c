@@ -86,6 +86,18 @@ bool session_split(StrView value, char at, StrView *name, StrView *rest) {
   return name->size != 0;
 }
 
+bool session_split_operator(StrView name, StrView *domain, StrView *op) {
+  size_t dot = name.size;
+  while (dot > 0 && name.data[dot - 1] != '.')
+    dot--;
+  *op = (StrView){name.data + dot, name.size - dot};
+  *domain = (StrView){name.data, dot ? dot - 1 : 0};
+  bool has_domain = domain->size > 0;
+  if (sv_eq_str(*domain, "ai.onnx"))
+    *domain = SV("");
+  return has_domain;
+}
+
 EtcStatus session_pair(Session *s, const PairForm *form, StrView value, StrView *first,
                        StrView *second) {
   const char *missing = NULL;

@@ -89,6 +89,8 @@ size_t session_operators(const char *names[OPERATORS_MAX]);
 bool session_is_operator(StrView name);
 /* NAME, at, REST; false without a name or `at`. */
 bool session_split(StrView value, char at, StrView *name, StrView *rest);
+/* "DOMAIN.OP" at the last dot; whether it has a domain. That of ONNX itself, "ai.onnx", is "". */
+bool session_split_operator(StrView name, StrView *domain, StrView *op);
 /* The value of an option with two parts, neither of them empty: "--state INPUT:OUTPUT". */
 typedef struct PairForm {
   const char *option, *hint, *first;

@@ -8,14 +8,8 @@ EtcStatus session_set_lowered(Session *s, StrView value) {
                          "--lowered " SV_FMT ": an operator and a program are needed",
                          SV_ARG(value));
   name = sv_from(arena_strdup(&s->arena, name));
-  size_t dot = name.size;
-  while (dot > 0 && name.data[dot - 1] != '.')
-    dot--;
-  LoweredFile file = {.op = {name.data + dot, name.size - dot}, .path = session_path(s, path)};
-  if (dot)
-    file.domain = (StrView){name.data, dot - 1};
-  if (sv_eq_str(file.domain, "ai.onnx"))
-    file.domain = SV("");
+  LoweredFile file = {.path = session_path(s, path)};
+  (void)session_split_operator(name, &file.domain, &file.op);
   for (uint32_t i = 0; i < s->lowered_count; i++)
     if (sv_eq(s->lowered[i].op, file.op) && sv_eq(s->lowered[i].domain, file.domain))
       return session_usage(s, "--lowered", "give each operator one program",

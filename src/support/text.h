@@ -20,7 +20,7 @@ unsigned text_distance(StrView a, StrView b, unsigned limit);
 /* In the order of their bytes, a shorter one before what it begins: below, at or above 0. */
 int text_compare(StrView a, StrView b);
 /* The candidate nearest to word within distance 2, the first of equals; else the one that word
- * abbreviates, "out" for "output"; NULL when there is none. Case is ignored. */
+ * abbreviates, "out" for "output"; NULL: no candidate is near. Case is ignored. */
 const char *text_nearest(StrView word, const char *const *candidates, size_t count);
 /* The whole view as a decimal integer / floating number; false on anything else, overflow included.
  */

@@ -40,7 +40,7 @@ typedef struct Rotary {
   ValueId cosines, sines; /* [positions, size / 2] */
   ValueId positions;      /* [B, S] or [1, S] */
   int64_t size;           /* elements of a head that are rotated: the first ones */
-  bool neighbours;        /* pairs are neighbours, not in two halves */
+  bool neighbours;        /* pairs are adjacent elements (2i, 2i + 1), not (i, i + size / 2) */
 } Rotary;
 /* Rotates the heads of x [B, S, heads, D] by the angles of their positions. */
 ValueId attention_rotate(Import *im, ValueId x, const Rotary *r);
