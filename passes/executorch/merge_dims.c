@@ -2,10 +2,10 @@
  * [1, 64, 1, 1] is [64, 196] * [64, 1].
  *
  * Why: the runtime's add, sub, mul and div have loops over rows where, leading dims of 1 aside, the
- * operands have as many dims and one of these is 1 in one of them, or two dims and one
- * (kernels/optimized/cpu/binary_ops.h of ExecuTorch 1.4.1). Otherwise the place of each element is
- * computed of its coordinates: the product above takes 26 us, as rows 4.5. Views of known sizes
- * cost nothing. */
+ * operands have as many dims and one of these is 1 in one of them, or two dims and one (the
+ * optimized kernels of ExecuTorch 1.4.1). Otherwise the place of each element is computed
+ * of its coordinates: the product above takes 26 us, as rows 4.5. Views of known sizes cost
+ * nothing. */
 #include "passes/executorch/merge_dims.h"
 #include "passes/executorch/views.h"
 

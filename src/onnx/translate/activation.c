@@ -70,7 +70,8 @@ void translate_swish(Import *im) {
  * and one selection, the slow kernels, where the formula has two of each. NaN is 0 here, too. */
 static ValueId shrunk_by_magnitude(Import *im, ValueId x, double bias, double lambd) {
   ValueId shrunk = bias != 0 ? ex_sub(im, x, ex_clamp(im, x, -bias, bias)) : x;
-  ValueId above = ex_gt(im, ex_unary(im, OP_ABS, x), ex_number(im, x, lambd));
+  ValueId magnitude = ex_unary(im, OP_ABS, x), limit = ex_number(im, x, lambd);
+  ValueId above = ex_gt(im, magnitude, limit);
   return ex_where(im, above, shrunk, ex_number(im, x, 0));
 }
 
