@@ -1,6 +1,11 @@
 #!/bin/sh
 . "$(dirname "$0")/../common.sh"
 
+# Its path may have spaces.
+mkdir "a folder"
+ln -s "$ETC" "a folder/etc"
+ETC="$work/a folder/etc"
+
 cp "$here/../digits/digits.onnx" "$here/../digits/images.npy" .
 etc calibrate digits.onnx --data images.npy -o whole.stats
 

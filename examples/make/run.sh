@@ -1,6 +1,11 @@
 #!/bin/sh
 . "$(dirname "$0")/../common.sh"
 
+# Its path may have spaces.
+mkdir "a folder"
+ln -s "$ETC" "a folder/etc"
+ETC="$work/a folder/etc"
+
 cp "$here/Makefile" "$here/../digits/digits.onnx" .
 "$PYTHON" "$here/../mlp.py" mlp.onnx
 

@@ -15,12 +15,15 @@
  *                        1.5: only where the quotient is rounded later.
  *   flip of one dim      index_select of its entries from the last to the first: flip takes 10
  *                        ns an element, index_select 4 along the last dim and 14 a row along
- *                        others. */
+ *                        others.
+ *   arithmetic with a    the same of fewer dims (merge_dims.c).
+ *   broadcast operand */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "ir/match.h"
+#include "passes/executorch/merge_dims.h"
 #include "passes/executorch/views.h"
 #include "passes/pass.h"
 
@@ -288,5 +291,6 @@ Status pass_choose_kernels(PassContext *p, Graph *g) {
                                       {OP_FLIP, flip, "flips"},
                                       {OP_DIV_TENSOR, divide, "divisions"}};
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .data = p->scratch};
-  return pass_rewriter(p, g, &r);
+  TRY(pass_rewriter(p, g, &r));
+  return merge_broadcast_dims(p, g);
 }

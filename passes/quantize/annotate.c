@@ -24,7 +24,11 @@
 #include "passes/quantize/precise.h"
 #include "passes/quantize/roles.h"
 
-enum { DEPTH_MAX = 8, WEIGHT_LARGE = 4096 /* bytes */ };
+enum {
+  DEPTH_MAX = 8,
+  WEIGHT_LARGE = 4096, /* bytes */
+  TABLE_SAVES = 1024 /* bytes; the nodes of its rows, three more, take half of that in a program */
+};
 
 typedef struct Plan {
   Graph *g;
@@ -389,13 +393,20 @@ static Status quantize_rows(Plan *p, NodeId n, ValueId *seen) {
   return b.status;
 }
 
+/* Whether a table is so much smaller as codes and scales of its rows. */
+static bool saves_enough(const Graph *g, ValueId table) {
+  uint64_t size = value_lazy_constant(g, table)->size;
+  return size - size / sizeof(float) >=
+         TABLE_SAVES + (uint64_t)value_dim(g, table, 0) * sizeof(float);
+}
+
 /* Whether the weight of n is quantized. Floats times integers are computed of rows alone: weights
  * of convolutions would be made floats again. Rows of tables lose more in 8 bits than all else does
  * when activations are quantized at run time. */
-static bool has_codes(const Plan *p, NodeId n, QuantRole role, QuantScheme scheme) {
+static bool has_codes(const Plan *p, NodeId n, const QuantWeight *w, QuantScheme scheme) {
   bool weights_only = scheme != QUANT_INT8;
-  if (role == ROLE_TABLE)
-    return scheme != QUANT_INT8_DYNAMIC;
+  if (p->role[n] == ROLE_TABLE)
+    return scheme != QUANT_INT8_DYNAMIC && saves_enough(p->g, w->constant);
   bool alone = weights_only || p->floats[n];
   return alone ? node_cget(p->g, n)->op == OP_LINEAR : p->integer[n];
 }
@@ -413,7 +424,7 @@ static Status observe_nodes(PassContext *c, Plan *p) {
     if (n >= node_count) /* put here by this loop */
       continue;
     QuantRole role = (QuantRole)p->role[n];
-    bool codes = quant_weight(g, n, role, &w) && has_codes(p, n, role, options->scheme);
+    bool codes = quant_weight(g, n, role, &w) && has_codes(p, n, &w, options->scheme);
     if (codes) {
       TRY(observe_weight(p, n, &w, block_of(p, n, &w, options, &blocks)));
       weights++;

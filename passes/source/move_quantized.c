@@ -284,6 +284,42 @@ static bool takes_all_codes(const Quantization *q) {
                                 : false;
 }
 
+/* Of a constant of 8 bits with one element. */
+static bool single_code(const Graph *g, ValueId v, int *code) {
+  if (!value_is_single(g, v))
+    return false;
+  const uint8_t *data = value_constant(g, v)->data;
+  *code = value_dtype(g, v) == DTYPE_I8 ? (int8_t)data[0] : data[0];
+  return true;
+}
+
+/* The larger or smaller of codes and constant codes: of one code for all a limit. */
+static ValueId extreme_reals(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  int code;
+  uint32_t at = is_quantize(g, value_def(g, node_value(g, n, 0))) ? 0 : 1;
+  ValueId codes = node_value(g, n, at), other = node_value(g, n, 1 - at);
+  NodeId def = value_def(g, codes);
+  if (!is_quantize(g, def) || !value_is_const(g, other) ||
+      value_dtype(g, codes) != value_dtype(g, other))
+    return 0;
+  Quantization q = quantization_of(g, def);
+  if (q.dynamic || !takes_all_codes(&q))
+    return 0;
+  bool low = node_cget(g, n)->op == OP_MAXIMUM;
+  ValueId real;
+  if (single_code(g, other, &code) && value_same_type(g, codes, node_result(g, n, 0))) {
+    ArgIn limit = A_FLOAT((double)(code - q.zero) * (double)q.scale);
+    real = build(b, OP_CLAMP, A_VAL(node_value(g, def, 0)), low ? limit : A_NONE,
+                 low ? A_NONE : limit);
+  } else {
+    real = build_dequantize(b, codes, &q);
+    other = build_dequantize(b, other, &q);
+    real = build_binary(b, low ? OP_MAXIMUM : OP_MINIMUM, real, other);
+  }
+  return build_quantize(b, real, &q);
+}
+
 static bool has_parameters(const Graph *g, NodeId n, const Quantization *q) {
   Quantization own = quantization_of(g, n);
   return quantization_equal(g, &own, q);
@@ -378,7 +414,9 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_EXPAND_COPY, move_codes, "moves"},
       {OP_FLIP, move_codes, "moves"},
       {OP_INDEX_SELECT, move_activation, "moves"},
+      {OP_MAXIMUM, extreme_reals, "limits"},
       {OP_MAX_POOL2D_WITH_INDICES, move_codes, "moves"},
+      {OP_MINIMUM, extreme_reals, "limits"},
       {OP_PERMUTE_COPY, move_codes, "moves"},
       {OP_PIXEL_SHUFFLE, move_activation, "moves"},
       {OP_REFLECTION_PAD1D, move_codes, "moves"},

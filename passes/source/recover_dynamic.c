@@ -10,6 +10,7 @@
 #include "ir/match.h"
 #include "passes/pass.h"
 #include "passes/source/integer_weights.h"
+#include "passes/source/spelt_range.h"
 
 /* v = codes - zero of one quantization at run time. */
 static NodeId centred(const Graph *g, ValueId v) {
@@ -325,6 +326,7 @@ static ValueId scaled_product(Builder *b, NodeId n) {
 }
 
 Status pass_recover_dynamic(PassContext *p, Graph *g) {
-  static const RewriteRule rows[] = {{OP_MUL_TENSOR, scaled_product, "products"}};
+  static const RewriteRule rows[] = {{OP_MUL_TENSOR, scaled_product, "products"},
+                                     {OP_TO_COPY, recover_spelt_range, "products"}};
   return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

@@ -1,6 +1,8 @@
 /* layer_norm and rms_norm as exporters spell them:
  *   layer_norm: d = x - mean(x); d / sqrt(mean(d * d) + eps), then * weight, then + bias
  *   rms_norm:   x / sqrt(mean(x * x) + eps) or x * rsqrt(…) or x * (1 / sqrt(…)), then * weight
+ * onnxscript's optimizer takes an eps of 1e-12 for 0 and drops its sum: a layer_norm is one
+ * without, too (rows of equal elements are 0 / 0 either way).
  * Means are over trailing dims. The bare norm is recovered first; a weight and a bias are taken in
  * by further rows. */
 #include "ir/match.h"
@@ -37,11 +39,12 @@ static bool squared(const Graph *g, ValueId v, ValueId *x) {
   return true;
 }
 
-/* v = mean(d * d) + eps */
+/* v = mean(d * d) + eps, or without the sum, where eps is 0 */
 static bool mean_square(const Graph *g, ValueId v, ValueId *d, uint32_t *count, double *eps) {
-  ValueId mean, squares;
-  return match_with_number(g, v, OP_ADD_TENSOR, &mean, eps) &&
-         trailing_mean(g, mean, &squares, count) && squared(g, squares, d);
+  ValueId mean = v, squares;
+  if (!match_with_number(g, v, OP_ADD_TENSOR, &mean, eps))
+    *eps = 0;
+  return trailing_mean(g, mean, &squares, count) && squared(g, squares, d);
 }
 
 /* r = d / sqrt(mean(d * d) + eps), in any of its spellings. */
@@ -88,7 +91,7 @@ static ValueId norm(Builder *b, NodeId n) {
     return build(b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_NONE, A_NONE,
                  A_FLOAT(eps));
   }
-  return build(b, OP_RMS_NORM, A_VAL(d), A_INTS(dims, count), A_NONE, A_FLOAT(eps));
+  return eps ? build(b, OP_RMS_NORM, A_VAL(d), A_INTS(dims, count), A_NONE, A_FLOAT(eps)) : 0;
 }
 
 /* w has exactly the normalised dims of this norm (leading ones aside, which its shape must not

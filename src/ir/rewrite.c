@@ -2,6 +2,7 @@
 #include "ir/rewrite.h"
 
 #include "ir/op.h"
+#include "ir/text.h"
 #include "ir/trace.h"
 
 static void name_cause(Graph *g, const char *rule, NodeId at) {
@@ -11,13 +12,35 @@ static void name_cause(Graph *g, const char *rule, NodeId at) {
   g->trace->at = at;
 }
 
-static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
+/* A value of another type than the result: a rule of ours does not apply, one of a plug-in is
+ * wrong.
+ */
+static Status refuse_type(const Graph *g, NodeId n, ValueId value, const char *rule) {
+  DiagSink *sink = g->ctx->sink;
+  if (!sink->plugin)
+    return STATUS_OK;
+  StrBuf types = {0};
+  type_describe(g, value_type(g, value), &types);
+  strbuf_append(&types, SV(" for a result of the type "));
+  type_describe(g, value_type(g, node_result(g, n, 0)), &types);
+  Status status =
+      diag_report(sink, DIAG_PLUGIN_FAULT, node_place(g, n),
+                  "the rule '%s' gives a value of the type %s", rule, strbuf_cstr(&types));
+  strbuf_release(&types);
+  return status;
+}
+
+static bool apply(Builder *b, NodeId n, RewriteFn *rule, const char *name) {
   Graph *g = b->g;
   b->before = n;
   b->loc = node_cget(g, n)->loc;
-  ValueId result = node_result(g, n, 0), value = rule->rewrite(b, n);
-  if (!value || b->status != STATUS_OK || !value_same_type(g, value, result))
+  ValueId result = node_result(g, n, 0), value = rule(b, n);
+  if (!value || b->status != STATUS_OK)
     return false;
+  if (!value_same_type(g, value, result)) {
+    b->status = refuse_type(g, n, value, name);
+    return false;
+  }
   if (value == result) {
     TRACE(g, .kind = TRACE_EDITED, .node = n);
     return true;
@@ -53,8 +76,9 @@ static bool visit(Builder *b, NodeId n, const Rewriter *r, uint32_t from) {
     const RewriteRule *rule = &r->rules[i];
     if (rule->op != op && rule->op != OP_NONE)
       continue;
-    name_cause(b->g, rule->name ? rule->name : r->name, n);
-    applied = apply(b, n, rule);
+    const char *name = rule->name ? rule->name : r->name;
+    name_cause(b->g, name, n);
+    applied = apply(b, n, rule->rewrite, name);
     r->counts[i] += applied;
   }
   name_cause(b->g, NULL, 0);

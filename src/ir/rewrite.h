@@ -19,7 +19,7 @@
 /* Builds before node n, where b stands, what is equal to the first result of n. Returns that value;
  * the first result itself when n was changed in place; or 0 when the rule does not apply. Other
  * results that are used are the rule's business (graph_replace_value). A value of another type than
- * the result is as good as 0. */
+ * the result is as good as 0, but an error of a rule of a plug-in. */
 typedef ValueId RewriteFn(Builder *b, NodeId n);
 
 typedef struct RewriteRule {

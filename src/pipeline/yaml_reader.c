@@ -104,12 +104,22 @@ bool yaml_more(YamlReader *r, EtcStatus *status) {
          r->event.type != YAML_SEQUENCE_END_EVENT;
 }
 
+/* 010 without quotes: 8 in YAML 1.1, 10 in 1.2. text ends with NUL. */
+static bool is_ambiguous_number(const YamlReader *r, const char *text) {
+  text += *text == '-' || *text == '+';
+  return r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && text[0] == '0' && text[1] &&
+         text[strspn(text, "0123456789")] == '\0';
+}
+
 EtcStatus yaml_scalar(YamlReader *r, const char *what, StrView *out) {
   if (r->event.type != YAML_SCALAR_EVENT)
     return yaml_wrong(r, NULL, "expected %s", what);
   StrView text = {(const char *)r->event.data.scalar.value, r->event.data.scalar.length};
   if (memchr(text.data, 0, text.size))
     return yaml_wrong(r, NULL, "%s holds a zero byte", what);
+  if (is_ambiguous_number(r, text.data))
+    return yaml_wrong(r, "write it without the zero in front, or in quotes",
+                      "'" SV_FMT "' is not the same number in all versions of YAML", SV_ARG(text));
   *out = (StrView){arena_strdup(&r->s->arena, text), text.size};
   return ETC_OK;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "interp/npy.h"
@@ -13,7 +14,8 @@
 #include "support/number.h"
 #include "support/text.h"
 
-#define MAGIC "etc-statistics 1"
+#define KIND "etc-statistics "
+#define MAGIC KIND "1"
 
 /* --- the model --- */
 
@@ -102,6 +104,18 @@ static void print_entry(StrBuf *out, const StatsEntry *e) {
   for (uint32_t p = 0; p < STATS_PAGES; p++)
     if (s->page[p])
       print_page(out, s, p);
+}
+
+bool stats_may_replace(const char *path) {
+  char head[sizeof KIND] = "";
+  struct stat st;
+  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+    return true;
+  FILE *file = fopen(path, "rb");
+  size_t size = file ? fread(head, 1, sizeof head - 1, file) : 0;
+  if (file)
+    fclose(file);
+  return size == sizeof head - 1 && strcmp(head, KIND) == 0;
 }
 
 Status stats_write(const StatsFile *file, DiagSink *sink, const char *path) {

@@ -35,6 +35,9 @@ Status stats_model_hash(OnnxModel *model, char hash[33]);
 /* The names under which the statistics of those values are kept: one a value, no two equal. */
 StrView *stats_names(const Graph *g, const ValueId *values, uint32_t count, Arena *arena);
 
+/* Whether writing to path loses nothing but statistics: it holds some, is empty, a device, or not
+ * there. */
+bool stats_may_replace(const char *path);
 /* Writes a file to path, which appears when whole. */
 Status stats_write(const StatsFile *file, DiagSink *sink, const char *path);
 /* Reads path. Errors (reported): those of file_map; no such file of this version, or a damaged one.

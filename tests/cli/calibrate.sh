@@ -47,6 +47,13 @@ t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz --shard 1 -o x
 t calibrate --data $calib/relu.npz -o x
 t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o missing/x
 ls x missing 2>&1 || true
+# What is there and is something else stays.
+"$ETC" lower $data/relu.onnx --dim batch=1 -q -o there.pte && cp there.pte before.pte
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o there.pte
+t calibrate --merge whole.stats -o there.pte
+cmp there.pte before.pte
+: >empty.stats
+t calibrate --merge whole.stats -o empty.stats
 # Samples that say nothing.
 t calibrate $data/relu.onnx --dim batch=1 --data $calib/zeros.npz -o x
 # What to do about files that are not as the inputs are.

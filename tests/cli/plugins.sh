@@ -117,7 +117,7 @@ for FAULT in regions control; do
   t lower branch.etir $faulty --backend negate -o no.pte
 done
 for FAULT in "wrong graph" "constant without bytes" "fails in silence" "error ignored" "no outputs" "an output twice" "name of an output" "name of an input" \
-  "type of an output" "level of the graph" "name of the graph"; do
+  "type of an output" "type of a rule" "level of the graph" "name of the graph"; do
   export FAULT
   echo "# $FAULT"
   t lower core.etir $faulty --pass exchange@edge -o no.pte

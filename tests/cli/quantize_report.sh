@@ -26,7 +26,9 @@ t quantize-report net.etir --quantize int8 --calibrate $calib/relu.npz --quantiz
 cat >parts.etir <<'END'
 graph @forward level(aten) {
   %0: f32[1, 4] = input "x"
-  %1: f32[3, 4] = const [1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.1, 8.0, 0.3, 0.2, 0.1, 0.4]
+  %12: f32[3, 4] = const [1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.1, 8.0, 0.3, 0.2, 0.1, 0.4]
+  %13: f32[200, 4] = aten::full([200, 4], 0.5, f32)
+  %1: f32[203, 4] = aten::cat([%12, %13], 0)
   %2: f32[4, 4] = const [1.0, 2.0, 3.0, -4.0, 0.3, 0.1, 0.7, 0.8, 1.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
   %3: f32[1, 4] = aten::clamp(%0, 0, 2)
   %4: i64[1, 4] = aten::_to_copy(%3, i64, false, none)

@@ -66,6 +66,10 @@ bad 'plan: greedy\nplan: naive\n'
 bad 'dim: {batch: 1}\n  plan: x'
 bad 'plan: fastest\n'
 bad 'dim: {batch: many}\n'
+bad 'dim: {batch: 010}\n'
+bad 'dim: {batch: -010}\n'
+printf 'dim: {batch: "010"}\n' >quoted.yaml
+t lower $data/mixed.onnx --recipe quoted.yaml -o quoted.pte
 bad 'dim: {batch: {size: 1}}\n'
 bad 'dim: [batch=1, batch=2]\n'
 bad 'skip-pass: [[a]]\n'

@@ -526,10 +526,27 @@ def sparse_cases():
             yield case
 
 
+def pointwise_cases():
+    """Shrink by the magnitude or by two comparisons; dims that are broadcast alike; a layer norm without an epsilon."""
+    own = np.random.default_rng(20261130)
+    x = np.array([0, -0.0, 0.5, -0.5, 1, -1, 0.4, -0.4, 3, -3, np.inf, -np.inf, np.nan], np.float32)
+    for lambd, bias in ((0.5, 0.0), (0.5, 0.5), (1.0, 0.25), (0.25, 1.0), (0.5, -0.25), (-1.0, 0.0)):
+        yield Case(f"Shrink_{lambd}_{bias}", "Shrink", ["x"], {"x": x}, lambd=lambd, bias=bias)
+    image = own.standard_normal((1, 6, 4, 5)).astype(np.float32)
+    for op in ("Add", "Sub", "Mul", "Div"):
+        for dims in ((6, 1, 1), (4, 5), (1, 6, 4, 1), (1, 1, 1, 5)):
+            y = (own.random(dims) + 1).astype(np.float32)
+            yield Case(f"{op}_merged_{len(dims)}_{dims[-1]}", op, ["x", "y"], {"x": image, "y": y})
+    nodes = [helper.make_node("ReduceMean", ["x"], ["m"], axes=[-1]), helper.make_node("Sub", ["x", "m"], ["d"]), helper.make_node("Mul", ["d", "d"], ["q"]),
+             helper.make_node("ReduceMean", ["q"], ["v"], axes=[-1]), helper.make_node("Sqrt", ["v"], ["r"]), helper.make_node("Div", ["d", "r"], ["y0"])]
+    for rows, columns in ((3, 8), (2, 300)):
+        yield Case(f"LayerNorm_no_epsilon_{columns}", None, None, {"x": own.standard_normal((rows, columns)).astype(np.float32) + 2}, opset=13, nodes=nodes)
+
+
 ALL = (recurrent_cases, convolution_cases, quantization_cases, microsoft_cases, shape_cases, size_cases, half_cases, selection_cases,
        message_cases, pool_cases, sum_cases, region_cases, resize_cases, quantized_softmax_cases, odd_selection_cases, embedding_cases,
        tuple_cases, unique_cases, fold_cases, condition_cases, empty_sequence_cases, sparse_cases, even_cases, ratio_cases, edge_cases, size_of_data_cases,
-       experimental_cases, half_product_cases)
+       experimental_cases, half_product_cases, pointwise_cases)
 
 
 def main():

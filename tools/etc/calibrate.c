@@ -144,6 +144,9 @@ static EtcStatus run_collect(const CommandLine *line, const char *output) {
 int cmd_calibrate(const CommandLine *line) {
   const char *output;
   TRY(need(line, OPT_STATS_OUTPUT, "a name for the statistics", &output));
+  if (!stats_may_replace(output))
+    return (int)session_usage(line->session, "--output", "give the statistics another name",
+                              "'%s' is there and does not hold statistics", output);
   return (int)(command_line_has(line, OPT_MERGE) ? run_merge(line, output)
                                                  : run_collect(line, output));
 }

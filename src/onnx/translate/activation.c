@@ -66,11 +66,24 @@ void translate_swish(Import *im) {
   out(im, 0, ex_swish(im, in_required(im, 0), attr_float(im, "alpha", 1)));
 }
 
+/* The same of floats where |x| > lambd leaves x - bias or x + bias by the sign of x: one comparison
+ * and one selection, the slow kernels, where the formula has two of each. NaN is 0 here, too. */
+static ValueId shrunk_by_magnitude(Import *im, ValueId x, double bias, double lambd) {
+  ValueId shrunk = bias != 0 ? ex_sub(im, x, ex_clamp(im, x, -bias, bias)) : x;
+  ValueId magnitude = ex_unary(im, OP_ABS, x), limit = ex_number(im, x, lambd);
+  ValueId above = ex_gt(im, magnitude, limit);
+  return ex_where(im, above, shrunk, ex_number(im, x, 0));
+}
+
 /* y = x + bias for x < -lambd, x - bias for x > lambd, else 0. */
 void translate_shrink(Import *im) {
   ValueId x = in_required(im, 0);
   double bias = attr_float(im, "bias", 0), lambd = attr_float(im, "lambd", 0.5);
   DType dtype = ex_dtype(im, x);
+  if (dtype_is_float(dtype) && bias >= 0 && lambd >= bias) {
+    out(im, 0, shrunk_by_magnitude(im, x, bias, lambd));
+    return;
+  }
   bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
   ValueId work = ex_cast(im, x, exact ? dtype : DTYPE_F32);
   ValueId low = ex_lt(im, work, ex_number(im, work, -lambd)),

@@ -61,7 +61,14 @@ static void lose_constant(Graph *g) {
   node_set_arg(g, g->first, 0, A_VAL(graph_add_constant(g, value_cget(g, v)->type, lost, 0)));
 }
 
+static ValueId above_zero(Builder *b, NodeId n) {
+  return build(b, OP_GT_SCALAR, A_VAL(node_value(b->g, n, 0)), A_INT(0));
+}
+
 static Status exchange(PassContext *p, Graph *g) {
+  static const RewriteRule rules[] = {{OP_RELU, above_zero, "relus"}};
+  if (has("type of a rule"))
+    return pass_rewrite(p, g, rules, 1);
   end_process(g);
   break_signature(g);
   if (has("constant without bytes"))
