@@ -1,0 +1,71 @@
+"""Cases of dynamic.py of less used forms: unsigned integers, products at indices. Their numbers are drawn anew for each case."""
+
+import numpy as np
+
+from dynamic_case import Case
+
+U16, U32, U64 = np.uint16, np.uint32, np.uint64
+EDGES = [0, 1, 2**24 + 1, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1025, 2**64 - 1]
+
+
+def drawn():
+    return np.random.default_rng(11)
+
+
+def numbers(dtype, *shape, low=0):
+    return drawn().integers(low, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+
+
+def pair(dtype):
+    """Two tensors that are equal here and there; the second has no zeros."""
+    def feeds(n, m):
+        x = numbers(dtype, n, m)
+        return [x, np.where(np.arange(n * m).reshape(n, m) % 3 == 1, np.maximum(x, 1), numbers(dtype, m, low=1))]
+    return feeds
+
+
+def edges(n, m):
+    return [np.resize(np.array(EDGES, U64), (n, m))]
+
+
+def at_indices(n, m):
+    """Updates of 4 rows by 5, some of them at the same place."""
+    return [numbers(np.int64, 4, 5) % 5, numbers(np.int64, n, 3) % 8 - 4, numbers(np.int64, n, 3) % 4]
+
+
+def unsigned(kind, dtype):
+    t = f"{kind}[n,m]"
+    compare = " ".join(f"{y} = {op}(x, w)" for y, op in zip("abcde", ("Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual")))
+    yield Case(f"{kind} compared", f"{t} x, {t} w", ", ".join(f"bool[n,m] {y}" for y in "abcde"), compare, pair(dtype))
+    arithmetic = " ".join(f"{y} = {op}(x, w)" for y, op in zip("abcdefg", ("Add", "Sub", "Mul", "Div", "Mod", "BitwiseXor", "BitwiseAnd")))
+    yield Case(f"{kind} computed", f"{t} x, {t} w", ", ".join(f"{t} {y}" for y in "abcdefg"), arithmetic, pair(dtype))
+    to = ((1, "float"), (11, "double"), (6, "int32"), (7, "int64"), (9, "bool"), (2, "uint8"))
+    casts = " ".join(f"y{k} = Cast<to = {k}>(x)" for k, _ in to)
+    yield Case(f"{kind} converted", f"{t} x", ", ".join(f"{name}[n,m] y{k}" for k, name in to), casts, lambda n, m: [numbers(dtype, n, m)])
+
+
+CASES = [
+    *unsigned("uint16", U16),
+    *unsigned("uint32", U32),
+    *unsigned("uint64", U64),
+    *(Case(f"{kind} shifted", f"{kind}[n,m] x, {kind}[m] k", f"{kind}[n,m] y, {kind}[n,m] z",
+           'y = BitShift<direction = "LEFT">(x, k) z = BitShift<direction = "RIGHT">(x, k)',
+           lambda n, m, dtype=dtype: [numbers(dtype, n, m), numbers(dtype, m) % dtype(20)]) for kind, dtype in (("uint32", U32), ("uint64", U64))),
+    *(Case(f"extremes of {kind}", f"{kind}[n,m] x, {kind}[n,m] w", f"{kind}[n,m] y, {kind}[n,m] z, {kind}[n,m] s",
+           "y = Min(x, w) a = Max(x, w) z = Abs(a) s = Sign(x)", pair(dtype)) for kind, dtype in (("uint32", U32), ("uint64", U64))),
+    Case("uint64 to floats", "uint64[n,m] x", "float[n,m] y, double[n,m] z", "y = Cast<to = 1>(x) z = Cast<to = 11>(x)", edges),
+    Case("floats to unsigned", "float[n,m] x, double[m] w", "uint16[n,m] a, uint32[n,m] b, uint64[n,m] c, uint64[m] d",
+         "k = Constant<value = float {0.001}>() s = Mul(x, k) a = Cast<to = 4>(s) b = Cast<to = 12>(x) big = Constant<value = float {1.0e14}>() "
+         "t = Mul(x, big) c = Cast<to = 13>(t) d = Cast<to = 13>(w)",
+         lambda n, m: [np.resize(np.array([0, 0.5, 3.7, 123456.0], np.float32), (n, m)), np.resize(np.array([1.8e19, 2.0**63, 7.9, 1e19]), m)]),
+    # One update after the other: their number is that of a loop.
+    Case("products at indices", "int64[4,5] x, int64[n,3] i, int64[n,3] u", "int64[4,5] y, int64[4,5] z",
+         'y = ScatterElements<axis = 0, reduction = "mul">(x, i, u) one = Constant<value_ints = [1]>() '
+         'a = Constant<value_ints = [0]>() t = Constant<value_ints = [2]>() k = Slice(i, a, t, one) f = Constant<value_ints = [1]>() e = Slice(u, a, f, one) '
+         'w = Squeeze(e, one) z = ScatterND<reduction = "mul">(x, k, w)', at_indices, least_n=0, sizes=((3, 0), (0, 0), (8, 0))),
+    Case("extremes at indices of unsigned", "uint32[4,5] x, int64[n,3] i, uint32[n,3] u", "uint32[4,5] y", 'y = ScatterElements<axis = 0, reduction = "max">(x, i, u)',
+         lambda n, m: [a.astype(U32) if k != 1 else a for k, a in enumerate(at_indices(n, m))]),
+    Case("many products at indices", "float[n,2000] x, int64[n,2000] i, float[n,2000] u", "float[n,2000] y", 'y = ScatterElements<axis = 1, reduction = "mul">(x, i, u)',
+         lambda n, m: [drawn().uniform(1, 2, (n, 2000)).astype(np.float32), numbers(np.int64, n, 2000) % 2000, drawn().uniform(0.9, 1.1, (n, 2000)).astype(np.float32)],
+         sizes=((2, 0), (1, 0))),
+]
