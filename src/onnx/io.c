@@ -54,8 +54,8 @@ static void use_flag(Import *im, const DimFlag *flag) {
   im->state->flag_used[flag - im->options->dims] = true;
 }
 
-/* The dimension called name: as the flags say, else a sum of others, else noted as missing (and 1,
- * so that import can go on). */
+/* The dimension called name: as the flags say, else an expression in others, else noted as missing
+ * (and 1, so that import can go on). */
 static SymInt dim_by_name(Import *im, StrView name);
 static StrView root_name(Import *im, StrView name);
 
@@ -68,10 +68,9 @@ static SymInt flag_value(Import *im, const DimFlag *flag) {
   return sym_add(t, a, b);
 }
 
-/* A term of a name that is a sum: a number, or the name of a dim whose size is given. */
-static bool term_size(Import *im, StrView term, SymInt *out) {
-  if (onnx_dim_number(term, out))
-    return true;
+/* The name of a dim whose size is given, as a term of another name. */
+static bool term_size(void *user, StrView term, SymInt *out) {
+  Import *im = user;
   term = root_name(im, term);
   if (!term.size ||
       (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !import_dim_flag(im, term)))
@@ -80,19 +79,14 @@ static bool term_size(Import *im, StrView term, SymInt *out) {
   return true;
 }
 
-/* "past + new", as exporters name the length of a mask, or "2", as torch names a size that can be
- * no other. */
-static bool sum_by_name(Import *im, StrView name, SymInt *out) {
-  StrView rest = name, term;
-  SymInt size;
-  *out = 0;
-  if (!name.size)
+/* "past + new", as exporters name the length of a mask, "16*h" and "h - 1", as torch names sizes
+ * that follow others, or "2", a size that can be no other. */
+static bool size_by_name(Import *im, StrView name, SymInt *out) {
+  SymTable *t = &im->g->syms;
+  if (!onnx_dim_expression(&(DimTerms){t, term_size, im}, name, out))
     return false;
-  while (onnx_next_term(&rest, &term)) {
-    if (!term_size(im, term, &size))
-      return false;
-    *out = sym_add(&im->g->syms, *out, size);
-  }
+  if (sym_lower(t, *out) < 0)
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, *out, 0, im->b.loc});
   return true;
 }
 
@@ -107,9 +101,9 @@ static SymInt dim_by_name(Import *im, StrView name) {
     use_flag(im, flag);
     return remember_dim(s, id, flag_value(im, flag));
   }
-  SymInt sum;
-  if (sum_by_name(im, name, &sum))
-    return remember_dim(s, id, sum);
+  SymInt size;
+  if (size_by_name(im, name, &size))
+    return remember_dim(s, id, size);
   s->dims_missing = true;
   return remember_dim(s, id, 1);
 }

@@ -1,4 +1,4 @@
-"""Cases of dynamic.py of less used forms: unsigned integers, products at indices. Their numbers are drawn anew for each case."""
+"""Cases of dynamic.py of less used forms: unsigned integers, products at indices, names of dims. Their numbers are drawn anew for each case."""
 
 import numpy as np
 
@@ -10,6 +10,10 @@ EDGES = [0, 1, 2**24 + 1, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1025, 2**64 - 1]
 
 def drawn():
     return np.random.default_rng(11)
+
+
+def random(*shape):
+    return drawn().standard_normal(shape).astype(np.float32)
 
 
 def numbers(dtype, *shape, low=0):
@@ -68,4 +72,15 @@ CASES = [
     Case("many products at indices", "float[n,2000] x, int64[n,2000] i, float[n,2000] u", "float[n,2000] y", 'y = ScatterElements<axis = 1, reduction = "mul">(x, i, u)',
          lambda n, m: [drawn().uniform(1, 2, (n, 2000)).astype(np.float32), numbers(np.int64, n, 2000) % 2000, drawn().uniform(0.9, 1.1, (n, 2000)).astype(np.float32)],
          sizes=((2, 0), (1, 0))),
+    # Dims whose names are expressions in others, as torch names them.
+    Case("dims that follow others", 'float[n,m] x, float["16*n",m] z, float["n - 1",m] v, float["2*(m//2) + 1",1] w',
+         "float[n,a] y, float[b,m] q, float[c,1] r",
+         "e = Constant<value_ints = [1]>() d = Shape<end = 1>(x) t = Constant<value_ints = [16]>() o = Shape<start = 1>(x) "
+         "to = Concat<axis = 0>(d, t, o) g = Reshape(z, to) u = Unsqueeze(x, e) h = Add(g, u) y = Flatten(h) q = Concat<axis = 0>(x, v) r = Concat<axis = 0>(w, w)",
+         lambda n, m: [random(n, m), random(16 * n, m), random(n - 1, m), random(2 * (m // 2) + 1, 1)]),
+    Case("a dim that is a multiple only", 'float["16*n + 3",4] x', "float[n,a] y",
+         "b = Constant<value_ints = [3]>() e = Constant<value_ints = [9999]>() f = Constant<value_ints = [0]>() s = Slice(x, b, e, f) "
+         "k = Constant<value_ints = [-1, 64]>() v = Reshape(s, k) o = Shape<end = 1>(v) z = Constant<value = int64 {0}>() d = Constant<value = int64 {1}>() l = Squeeze(o) "
+         "r = Range(z, l, d) c = Cast<to = 1>(r) g = Constant<value_ints = [1]>() w = Unsqueeze(c, g) y = Add(v, w)",
+         lambda n, m: [random(16 * n + 3, 4)], sizes=((3, 0), (1, 0), (8, 0)), flags=("--dim=n=1..8",)),
 ]
