@@ -1,4 +1,5 @@
-"""Cases of dynamic.py of less used forms: unsigned integers, products at indices, names of dims. Their numbers are drawn anew for each case."""
+"""Cases of dynamic.py of less used forms: unsigned integers, products at indices, names of dims, lists that arrive
+at run time. Their numbers are drawn anew for each case."""
 
 import numpy as np
 
@@ -83,4 +84,20 @@ CASES = [
          "k = Constant<value_ints = [-1, 64]>() v = Reshape(s, k) o = Shape<end = 1>(v) z = Constant<value = int64 {0}>() d = Constant<value = int64 {1}>() l = Squeeze(o) "
          "r = Range(z, l, d) c = Cast<to = 1>(r) g = Constant<value_ints = [1]>() w = Unsqueeze(c, g) y = Add(v, w)",
          lambda n, m: [random(16 * n + 3, 4)], sizes=((3, 0), (1, 0), (8, 0)), flags=("--dim=n=1..8",)),
+    # Pads, axes and steps that arrive at run time.
+    *(Case(f"pads at run time, {mode}", "float[n,4] x, int64[4] p", "float[a,b] y", f'y = Pad<mode = "{mode}">(x, p)',
+           lambda n, m: [random(n, 4), np.array([n % 3, 2, n // 2, 1])], flags=("--bound=y:0=20", "--bound=y:1=7"), opset=19,
+           sizes=((3, 0), (2, 0), (7, 0)))
+      for mode in ("constant", "reflect", "edge", "wrap")),
+    Case("pads at run time that cut, and of one axis", "float[n,4] x, int64[4] p, int64[2] q, int64[1] k, float v", "float[a,b] y, float[c,4] z, float[d,e] w",
+         'y = Pad(x, p, v) f = Constant<value_ints = [0]>() z = Pad<mode = "edge">(x, q, , f) zero = Constant<value = int64 {0}>() two = Constant<value = int64 {2}>() g = Clip(q, zero, two) w = Pad(x, g, v, k)',
+         lambda n, m: [random(n, 4), np.array([1 - n, -1, 2, 0]), np.array([1, n]), np.array([n % 2 - 1]), np.array(2.5, np.float32)],
+         flags=("--bound=y:0=20", "--bound=y:1=7", "--bound=z=20")),
+    Case("axes and steps at run time", "float[n,4] x, int64[1] b, int64[1] e, int64[1] k, int64[1] s", "float[p,q] y, float[r,4] z, float[t,u] v",
+         "f = Constant<value_ints = [0]>() y = Slice(x, b, e, k, s) z = Slice(x, b, e, f, s) g = Abs(b) v = Slice(x, g, e, k)",
+         lambda n, m: [random(n, 4)] + [np.array([i]) for i in ((-1, -100, n % 2, -2), (0, 99, n % 2, 3), (n, -n, 0, -1), (1, 3, -1, 1), (0, 2**63 - 1, -2, 2**62))[m - 1]],
+         sizes=tuple((n, m) for n in (1, 4, 7) for m in (1, 2, 3, 4, 5))),
+    Case("steps that are sizes", "float[n,4] x, float[m] w", "float[p,4] y, float[q,4] z",
+         "f = Constant<value_ints = [0]>() l = Constant<value_ints = [99]>() s = Shape(w) y = Slice(x, f, l, f, s) two = Constant<value_ints = [-2]>() t = Div(s, two) "
+         "i = Constant<value_ints = [-1]>() u = Add(t, i) z = Slice(x, l, u, f, u)", lambda n, m: [random(n, 4), random(m)]),
 ]
