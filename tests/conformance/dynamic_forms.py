@@ -100,4 +100,11 @@ CASES = [
     Case("steps that are sizes", "float[n,4] x, float[m] w", "float[p,4] y, float[q,4] z",
          "f = Constant<value_ints = [0]>() l = Constant<value_ints = [99]>() s = Shape(w) y = Slice(x, f, l, f, s) two = Constant<value_ints = [-2]>() t = Div(s, two) "
          "i = Constant<value_ints = [-1]>() u = Add(t, i) z = Slice(x, l, u, f, u)", lambda n, m: [random(n, 4), random(m)]),
+    # Heads of a size, or of a number, that varies; the caches of a rotation tell it where they have a fixed width.
+    Case("attention of heads of a dynamic size", "float[2,4,3,n] q, float[2,4,3,n] k, float[m,5,8] x, float[1,n,5,4] u", "float[2,4,3,n] y, float[m,5,8] z, float[1,n,5,4] w",
+         "a = Constant<value_ints = [0]>() e = Constant<value_ints = [4]>() b = Constant<value_ints = [2]>() g = Slice(x, a, e, b) y = Attention(q, k, k) z = Attention<q_num_heads = 4, kv_num_heads = 2>(x, g, g) "
+         "w = Attention(u, u, u)", lambda n, m: [random(2, 4, 3, n), random(2, 4, 3, n), random(m, 5, 8), random(1, n, 5, 4)], opset=23),
+    Case("rotations of a dynamic size", 'float[1,2,3,n] x, float[1,3,m] y, float[1,3,"n//2"] c, float[9,4] k, int64[1,3] p', 'float[1,2,3,n] u, float[1,3,m] v',
+         "u = RotaryEmbedding<interleaved = 1>(x, c, c) v = RotaryEmbedding<num_heads = 1>(y, k, k, p)",
+         lambda n, m: [random(1, 2, 3, n), random(1, 3, m), random(1, 3, n // 2), random(9, 4), np.array([[4, 0, 8]])], sizes=((8, 8), (2, 8), (4, 8)), opset=23),
 ]
