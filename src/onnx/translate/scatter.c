@@ -20,10 +20,11 @@ typedef struct ScatterStep {
   ValueId x;
 } ScatterStep;
 
-/* Row `number` of a dim, which stays as one of size 1. */
+/* Row `number` of a dim, which stays as one of size 1. A loop, whose dim may have none, reads it by
+ * an index: that it has rows is no condition then. */
 static ValueId step_row(Import *im, const ScatterStep *s, ValueId x, uint32_t axis) {
   if (s->in_loop)
-    return ex_unsqueeze(im, ex_pick(im, x, axis, s->number), axis);
+    return ex_index_select(im, x, axis, EX_VIEW(im, ex_size(im, s->number), 1));
   return ex_slice(im, x, axis, s->number, s->number + 1);
 }
 
