@@ -266,6 +266,15 @@ static void remove_unused(Graph *g) {
   }
 }
 
+/* Whether a tensor whose sizes vary is seen as another type. */
+static bool some_bits_vary(const Graph *g) {
+  for (FOR_NODES(g, n))
+    if (node_cget(g, n)->op == OP_VIEW_COPY_DTYPE &&
+        !type_is_static(value_type(g, node_result(g, n, 0))))
+      return true;
+  return false;
+}
+
 Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   static const RewriteRule dynamic_bits[] = {{OP_VIEW_COPY_DTYPE, bits_of_rows, "views"}};
   Legalizer l = {.p = p, .g = g};
@@ -281,7 +290,8 @@ Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   }
   if (changed)
     remove_unused(g);
-  TRY(pass_rewrite(p, g, dynamic_bits, COUNT_OF(dynamic_bits)));
+  if (some_bits_vary(g))
+    TRY(pass_rewrite(p, g, dynamic_bits, COUNT_OF(dynamic_bits)));
   fold_release(&l.fold);
   pass_count(p, "calls", changed);
   return STATUS_OK;
