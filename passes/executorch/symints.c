@@ -31,21 +31,26 @@ static void set_known(Symints *s, SymInt v, ValueId value, NodeId after) {
 
 /* --- symbols --- */
 
+/* A dim that is a symbol, or a multiple of one plus a number. Of inputs a bare symbol is preferred;
+ * what nodes make comes too late for some. */
+static void note_dim(Symints *s, ValueId v, uint32_t i) {
+  const SymExpr *e = sym_expr(&s->g->syms, value_dim(s->g, v, i));
+  bool bare = e->kind == SYM_SYMBOL, line = e->kind == SYM_SUM && e->count == 1;
+  if (line)
+    e = sym_expr(&s->g->syms, e->terms[0]);
+  Source *source = e->kind == SYM_SYMBOL ? &s->sources[e->index] : NULL;
+  if (source && (!source->value || (bare && source->line && !value_def(s->g, v))))
+    *source = (Source){v, i, line};
+}
+
 static void note_source(Symints *s, ValueId v) {
   const Type *t = value_type(s->g, v);
   if (t->kind == TYPE_INT && t->rank == 1 && !sym_is_const(t->dims[0]) &&
       sym_expr(&s->g->syms, t->dims[0])->kind == SYM_SYMBOL && !known(s, t->dims[0]))
     set_known(s, t->dims[0], v, value_def(s->g, v));
   for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++) {
-    if (sym_is_const(t->dims[i]))
-      continue;
-    const SymExpr *e = sym_expr(&s->g->syms, t->dims[i]);
-    bool bare = e->kind == SYM_SYMBOL, line = e->kind == SYM_SUM && e->count == 1;
-    if (line)
-      e = sym_expr(&s->g->syms, e->terms[0]);
-    Source *source = e->kind == SYM_SYMBOL ? &s->sources[e->index] : NULL;
-    if (source && (!source->value || (bare && source->line && !value_def(s->g, v))))
-      *source = (Source){v, i, line};
+    if (!sym_is_const(t->dims[i]))
+      note_dim(s, v, i);
   }
 }
 

@@ -178,10 +178,6 @@ static bool run_sizes(Import *im, const RunPads *r, const Dims *s, Dims *to) {
 
 static void pad_run(Import *im, ValueId x, const Pads *p, const RunPads *r) {
   Dims s = shape_of(im, x), to = {0};
-  if (!r->axes && !r->known.at && r->count != s.rank) {
-    import_fail(im, DIAG_DIM_CONTRADICTION, "the pads do not fit a tensor of rank %u", s.rank);
-    return;
-  }
   if (!out_declared_dims(im, 0, &to) && !run_sizes(im, r, &s, &to))
     return;
   if (to.rank != s.rank) {
@@ -244,16 +240,13 @@ void translate_pad(Import *im) {
     return;
   }
   bool axes_known = !axis_input || in_consts(im, 3, &axes);
+  uint32_t rank = ex_rank(im, x), dims = axes.at ? axes.count : rank;
+  if (axes_known && entries != 2 * (int64_t)dims)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld pads for %u axes", (long long)entries, dims);
   if (!axes_known || !value_ints(im, pads, &values)) {
-    RunPads run = {pads, axes_known ? 0 : axis_input, axes, (uint32_t)entries / 2};
-    if (axes_known && axis_input && axes.count != run.count)
-      import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", 2 * run.count, axes.count);
-    pad_run(im, x, &p, &run);
+    pad_run(im, x, &p, &(RunPads){pads, axes_known ? 0 : axis_input, axes, (uint32_t)entries / 2});
     return;
   }
-  uint32_t rank = ex_rank(im, x), dims = axes.at ? axes.count : rank;
-  if (values.count / 2 != dims)
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", values.count, dims);
   for (uint32_t i = 0; i < dims && import_ok(im); i++) {
     uint32_t axis = axes.at ? import_axis(im, axes.at[i], rank) : i;
     p.begin[axis] = values.at[i];

@@ -82,8 +82,8 @@ static ValueId float_modulo(Import *im, ValueId a, ValueId b) {
   return ex_where(im, none, zero, result);
 }
 
-/* The runtime's remainder has C's sign for integers, so the floor form is spelt out. That of u64, for
- * which fmod has no kernel, is the same. */
+/* The runtime's remainder has C's sign for integers, so the floor form is spelt out. That of u64,
+ * for which fmod has no kernel, is the same. */
 void translate_mod(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
