@@ -107,4 +107,6 @@ CASES = [
     Case("rotations of a dynamic size", 'float[1,2,3,n] x, float[1,3,m] y, float[1,3,"n//2"] c, float[9,4] k, int64[1,3] p', 'float[1,2,3,n] u, float[1,3,m] v',
          "u = RotaryEmbedding<interleaved = 1>(x, c, c) v = RotaryEmbedding<num_heads = 1>(y, k, k, p)",
          lambda n, m: [random(1, 2, 3, n), random(1, 3, m), random(1, 3, n // 2), random(9, 4), np.array([[4, 0, 8]])], sizes=((8, 8), (2, 8), (4, 8)), opset=23),
+    *(Case(f"products of {kind}", f"{kind}[n,m] x, {kind}[m,3] w, {kind}[2,m,n] v", f"{kind}[n,3] y, {kind}[2,m,3] z", "y = MatMul(x, w) z = MatMul(v, y)",
+           lambda n, m, dtype=dtype: [numbers(dtype, n, m), numbers(dtype, m, 3), numbers(dtype, 2, m, n)]) for kind, dtype in (("uint32", U32), ("uint64", U64))),
 ]
