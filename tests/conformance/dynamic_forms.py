@@ -1,5 +1,5 @@
 """Cases of dynamic.py of less used forms: unsigned integers, products at indices, names of dims, lists that arrive
-at run time. Their numbers are drawn anew for each case."""
+at run time, and others. Their numbers are drawn anew for each case."""
 
 import numpy as np
 
@@ -109,4 +109,10 @@ CASES = [
          lambda n, m: [random(1, 2, 3, n), random(1, 3, m), random(1, 3, n // 2), random(9, 4), np.array([[4, 0, 8]])], sizes=((8, 8), (2, 8), (4, 8)), opset=23),
     *(Case(f"products of {kind}", f"{kind}[n,m] x, {kind}[m,3] w, {kind}[2,m,n] v", f"{kind}[n,3] y, {kind}[2,m,3] z", "y = MatMul(x, w) z = MatMul(v, y)",
            lambda n, m, dtype=dtype: [numbers(dtype, n, m), numbers(dtype, m, 3), numbers(dtype, 2, m, n)]) for kind, dtype in (("uint32", U32), ("uint64", U64))),
+    # Half way in ONNX Runtime's mixture of float and double.
+    Case("nearest of symmetric half pixels", "float[1,1,n,5] x, float[1,1,n,7] w", "float[1,1,n,3] y, float[1,1,n,11] z",
+         "a = Constant<value = float[4] {1, 1, 1, 0.6}>() b = Constant<value = float[4] {1, 1, 1, 1.7}>() "
+         'y = Resize<mode = "nearest", coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "floor">(x, , a) '
+         'z = Resize<mode = "nearest", coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "ceil">(w, , b)',
+         lambda n, m: [random(1, 1, n, 5), random(1, 1, n, 7)], opset=19),
 ]
