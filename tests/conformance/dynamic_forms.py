@@ -115,4 +115,6 @@ CASES = [
          'y = Resize<mode = "nearest", coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "floor">(x, , a) '
          'z = Resize<mode = "nearest", coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "ceil">(w, , b)',
          lambda n, m: [random(1, 1, n, 5), random(1, 1, n, 7)], opset=19),
+    Case("windows of a size at run time", "int64 k, float[n] x", "float[a] y, float[b] z", "y = HannWindow(k) l = Size(x) z = BlackmanWindow<periodic = 0>(l)",
+         lambda n, m: [np.array(2 * n), random(n)], flags=("--bound=y=16",), sizes=((3, 0), (2, 0), (8, 0)), least_n=2),
 ]
