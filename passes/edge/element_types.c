@@ -95,8 +95,56 @@ static ValueId divide(Builder *b, ValueId x, ValueId y) {
   return build(b, OP_WHERE_SELF, A_VAL(large), A_VAL(once), A_VAL(quotient));
 }
 
+/* The nearest float: of 2^63 and more that of half the number, of which the last bit stands for all
+ * below it, doubled. */
+static ValueId to_float(Builder *b, ValueId x, DType to) {
+  ValueId half = binary_int(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, x, 1);
+  half = binary_int(b, OP_BITWISE_AND_TENSOR, half, INT64_MAX);
+  half = build_binary(b, OP_BITWISE_OR_TENSOR, half, binary_int(b, OP_BITWISE_AND_TENSOR, x, 1));
+  half = build_cast(b, half, to);
+  ValueId twice = build_binary(b, OP_ADD_TENSOR, half, half), once = build_cast(b, x, to);
+  ValueId large = build(b, OP_LT_SCALAR, A_VAL(x), A_INT(0));
+  return build(b, OP_WHERE_SELF, A_VAL(large), A_VAL(twice), A_VAL(once));
+}
+
+/* Of 2^63 and more that number is taken off, and put on as the sign bit. */
+static ValueId from_float(Builder *b, ValueId x) {
+  ValueId limit = build_scalar(b, value_dtype(b->g, x), 0x1p63);
+  ValueId rest = build_binary(b, OP_SUB_TENSOR, x, limit),
+          large = build_binary(b, OP_GE_TENSOR, x, limit);
+  ValueId low = build(b, OP_WHERE_SELF, A_VAL(large), A_VAL(rest), A_VAL(x));
+  low = build_cast(b, low, DTYPE_I64);
+  ValueId high = build_flip(b, low);
+  return build(b, OP_WHERE_SELF, A_VAL(large), A_VAL(high), A_VAL(low));
+}
+
+static ValueId converted(Builder *b, ValueId x, DType to) {
+  DType from = value_dtype(b->g, x);
+  if (to == DTYPE_U64 && dtype_in(from, DT(F32) | DT(F64)))
+    return build_bitcast(b, from_float(b, x), to);
+  if (to == DTYPE_U64 && dtype_in(from, DTS_FLOAT))
+    return converted(b, build_cast(b, x, DTYPE_F32), to);
+  if (from == DTYPE_U64 && dtype_in(to, DT(F32) | DT(F64)))
+    return to_float(b, build_bitcast(b, x, DTYPE_I64), to);
+  if (from == DTYPE_U64 && dtype_in(to, DTS_FLOAT))
+    return build_cast(b, converted(b, x, DTYPE_F32), to);
+  return 0;
+}
+
+/* 1 where the number is not 0. */
+static ValueId sign(Builder *b, ValueId x) {
+  ValueId some = build(b, OP_NE_SCALAR, A_VAL(build_bitcast(b, x, DTYPE_I64)), A_INT(0));
+  return build_bitcast(b, build_cast(b, some, DTYPE_I64), DTYPE_U64);
+}
+
 ValueId unsigned64_spelt_out(Builder *b, NodeId n) {
   OpId op = node_cget(b->g, n)->op;
+  if (op == OP_ABS)
+    return node_value(b->g, n, 0);
+  if (op == OP_SIGN)
+    return sign(b, node_value(b->g, n, 0));
+  if (op == OP_TO_COPY)
+    return converted(b, node_value(b->g, n, 0), value_dtype(b->g, node_result(b->g, n, 0)));
   bool division = op == OP_FLOOR_DIVIDE || op == OP_DIV_TENSOR_MODE;
   if ((!division && op != OP_BITWISE_RIGHT_SHIFT_TENSOR) ||
       value_dtype(b->g, node_value(b->g, n, 0)) != DTYPE_U64 ||

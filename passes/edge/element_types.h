@@ -26,9 +26,8 @@ ValueId change_out(Builder *b, ValueId v, DType wanted, const Change *changes);
 /* The low bits of value as a signed number. */
 int64_t sign_extend(int64_t value, unsigned bits);
 
-/* The result of a division or right shift of u64, computed with signed kernels; 0 when n is
- * neither.
- */
+/* The result of a division, right shift, abs or sign of u64, or of a conversion between it and
+ * floats, computed with signed kernels; 0 when n is none of them. */
 ValueId unsigned64_spelt_out(Builder *b, NodeId n);
 
 #endif

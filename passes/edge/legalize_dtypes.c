@@ -9,6 +9,7 @@
  * f64 is never narrowed, integers never become floats: that would change results. What is left then
  * is reported before emission (ir/verify.h). */
 #include "interp/fold.h"
+#include "passes/edge/dynamic_bits.h"
 #include "passes/edge/element_types.h"
 #include "passes/pass.h"
 
@@ -146,7 +147,7 @@ static void set_change(Change *changes, DType from, How how, DType to) {
   changes[from] = (Change){how, to};
 }
 
-/* Conversions between integers, u64 among them, by way of i64. Floats beyond i64 would be cut. */
+/* Conversions between integers, u64 among them, by way of i64. */
 static bool by_way_of_i64(const Graph *g, NodeId n) {
   bool floats = (dtypes_of(g, n, true) & DTS_FLOAT) != 0;
   return (node_cget(g, n)->op == OP_TO_COPY || node_cget(g, n)->op == OP_TO_DIM_ORDER_COPY) &&
@@ -208,18 +209,27 @@ static bool widen(Legalizer *l, NodeId n) {
   return false;
 }
 
-static bool all_static(const Graph *g, NodeId n) {
-  FOR_OPERANDS(g, n, v, {
-    if (v && !type_is_static(value_type(g, v)))
-      return false;
-  })
-  for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
-    if (!type_is_static(value_type(g, node_result(g, n, i))))
-      return false;
-  return true;
+/* Bits of tensors that may have no elements cannot be viewed, see dynamic_bits.c. */
+static bool may_be_empty(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++)
+    if (!sym_is_const(t->dims[i]) && sym_lower(&g->syms, t->dims[i]) < 1)
+      return true;
+  return false;
 }
 
-/* Division and right shift of u64. */
+static bool some_may_be_empty(const Graph *g, NodeId n) {
+  FOR_OPERANDS(g, n, v, {
+    if (v && may_be_empty(g, v))
+      return true;
+  })
+  for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
+    if (may_be_empty(g, node_result(g, n, i)))
+      return true;
+  return false;
+}
+
+/* Division, right shift and further ops of u64. */
 static bool spell_out(Legalizer *l, NodeId n) {
   Graph *g = l->g;
   Builder b = builder_make(g, n, g->nodes[n].loc);
@@ -237,7 +247,7 @@ static bool legalize(Legalizer *l, NodeId n) {
   if (!set)
     return widen(l, n);
   Change changes[CHANGE_COUNT];
-  if (!all_static(l->g, n))
+  if (some_may_be_empty(l->g, n))
     return false;
   if (!unsigned_changes(l->g, n, changes))
     return spell_out(l, n);
@@ -256,7 +266,17 @@ static void remove_unused(Graph *g) {
   }
 }
 
+/* Whether a tensor whose sizes vary is seen as another type. */
+static bool some_bits_vary(const Graph *g) {
+  for (FOR_NODES(g, n))
+    if (node_cget(g, n)->op == OP_VIEW_COPY_DTYPE &&
+        !type_is_static(value_type(g, node_result(g, n, 0))))
+      return true;
+  return false;
+}
+
 Status pass_legalize_dtypes(PassContext *p, Graph *g) {
+  static const RewriteRule dynamic_bits[] = {{OP_VIEW_COPY_DTYPE, bits_of_rows, "views"}};
   Legalizer l = {.p = p, .g = g};
   uint64_t changed = 0;
   fold_init(&l.fold, p->options ? p->options->fold_limit : 0);
@@ -270,6 +290,8 @@ Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   }
   if (changed)
     remove_unused(g);
+  if (some_bits_vary(g))
+    TRY(pass_rewrite(p, g, dynamic_bits, COUNT_OF(dynamic_bits)));
   fold_release(&l.fold);
   pass_count(p, "calls", changed);
   return STATUS_OK;

@@ -31,17 +31,26 @@ static void set_known(Symints *s, SymInt v, ValueId value, NodeId after) {
 
 /* --- symbols --- */
 
+/* A dim that is a symbol, or a multiple of one plus a number. Of inputs a bare symbol is preferred;
+ * what nodes make comes too late for some. */
+static void note_dim(Symints *s, ValueId v, uint32_t i) {
+  const SymExpr *e = sym_expr(&s->g->syms, value_dim(s->g, v, i));
+  bool bare = e->kind == SYM_SYMBOL, line = e->kind == SYM_SUM && e->count == 1;
+  if (line)
+    e = sym_expr(&s->g->syms, e->terms[0]);
+  Source *source = e->kind == SYM_SYMBOL ? &s->sources[e->index] : NULL;
+  if (source && (!source->value || (bare && source->line && !value_def(s->g, v))))
+    *source = (Source){v, i, line};
+}
+
 static void note_source(Symints *s, ValueId v) {
   const Type *t = value_type(s->g, v);
   if (t->kind == TYPE_INT && t->rank == 1 && !sym_is_const(t->dims[0]) &&
       sym_expr(&s->g->syms, t->dims[0])->kind == SYM_SYMBOL && !known(s, t->dims[0]))
     set_known(s, t->dims[0], v, value_def(s->g, v));
   for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++) {
-    if (sym_is_const(t->dims[i]))
-      continue;
-    const SymExpr *e = sym_expr(&s->g->syms, t->dims[i]);
-    if (e->kind == SYM_SYMBOL && !s->sources[e->index].value)
-      s->sources[e->index] = (Source){v, i};
+    if (!sym_is_const(t->dims[i]))
+      note_dim(s, v, i);
   }
 }
 
@@ -85,6 +94,15 @@ static Status no_way(Symints *s, SymInt v, NodeId user) {
   return status;
 }
 
+/* size op number, or size itself where that changes nothing. */
+static ValueId line_step(Symints *s, Builder *b, OpId op, ValueId size, int64_t number,
+                         int64_t nothing) {
+  if (number == nothing)
+    return size;
+  s->computed++;
+  return build(b, op, A_VAL(size), A_INT(number));
+}
+
 static Status read_symbol(Symints *s, SymInt v, NodeId user) {
   Source source = s->sources[sym_expr(&s->g->syms, v)->index];
   if (!source.value)
@@ -92,9 +110,16 @@ static Status read_symbol(Symints *s, SymInt v, NodeId user) {
   NodeId after = value_def(s->g, source.value);
   Builder b = symints_behind(s, after);
   ValueId size = build(&b, OP_SYM_SIZE_INT, A_VAL(source.value), A_INT(source.dim));
+  s->computed++;
+  if (source.line) { /* size = symbol * coefficient + constant */
+    SymInt dim = value_dim(s->g, source.value, source.dim);
+    int64_t constant = sym_expr(&s->g->syms, dim)->constant,
+            coefficient = sym_expr(&s->g->syms, dim)->coefficients[0];
+    size = line_step(s, &b, OP_PRIM_SUB, size, constant, 0);
+    size = line_step(s, &b, OP_PRIM_FLOORDIV, size, coefficient, 1);
+  }
   TRY(b.status);
   set_known(s, v, size, after);
-  s->computed++;
   return STATUS_OK;
 }
 

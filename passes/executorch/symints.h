@@ -1,7 +1,8 @@
 /* Values of the running program for symbolic sizes. Symbols are given by a scalar that a node
  * computes (the length of a state), else by aten::sym_size.int of the first tensor that has the
- * bare symbol as a dim, expressions by executorch_prim arithmetic on them. Each is computed once
- * and as early as its symbols are known, so that it is there before every use. */
+ * bare symbol as a dim, or a multiple of it plus a number, expressions by executorch_prim
+ * arithmetic on them. Each is computed once and as early as its symbols are known, so that it is
+ * there before every use. */
 #ifndef ETC_PASSES_EXECUTORCH_SYMINTS_H
 #define ETC_PASSES_EXECUTORCH_SYMINTS_H
 
@@ -13,6 +14,7 @@
 typedef struct Source {
   ValueId value;
   uint32_t dim;
+  bool line; /* the dim is a multiple of the symbol plus a number: "16*h" */
 } Source;
 
 typedef struct Symints {

@@ -60,7 +60,7 @@ static bool check_dtype(KernelVerifier *v, NodeId n, ValueId id, uint32_t arg) {
                dtype_name((DType)t->dtype), arg == NO_ARG ? "result" : "operand ", SV_ARG(name));
   note_dtypes(d, row->dtypes);
   if (!type_is_static(t) && dtype_in((DType)t->dtype, DTS_UNSIGNED))
-    diag_hint(d, "%s; unsigned integers also lower with fixed sizes (--dim NAME=N)",
+    diag_hint(d, "%s; unsigned integers also lower where sizes are at least 1 (--dim NAME=1..N)",
               diag_row(DIAG_KERNEL_DTYPE)->hint);
   end(v, n, d);
   return false;

@@ -337,14 +337,6 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
       output);
 }
 
-ValueId fail_first_not_known(Import *im, const char *const *what, uint32_t count) {
-  Ints values;
-  for (uint32_t i = 0; i < count && import_ok(im); i++)
-    if (what[i] && in(im, 1 + i) && !in_ints(im, 1 + i, &values))
-      return fail_not_known(im, 1 + i, what[i]);
-  return fail_not_known(im, 1, what[0]);
-}
-
 bool types_agree(Import *im, ValueId a, ValueId b) {
   DType x = ex_dtype(im, a), y = ex_dtype(im, b);
   if (x != y)

@@ -95,9 +95,6 @@ bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims 
                  bool *known);
 /* Fails with a message that says what to do about an input that arrives at run time. */
 ValueId fail_not_known(Import *im, uint32_t input, const char *what);
-/* As fail_not_known, for the first of several inputs, from input 1 on, whose elements are not
- * known. */
-ValueId fail_first_not_known(Import *im, const char *const *what, uint32_t count);
 /* Fails when a and b, of the first two inputs of the node, have two element types. */
 bool types_agree(Import *im, ValueId a, ValueId b);
 

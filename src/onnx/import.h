@@ -69,14 +69,22 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
 
 /* The name that stands for the sizes of `name`: itself, or what --dim NAME=OTHER leads to. */
 StrView onnx_dim_root(const DimFlag *flags, uint32_t count, StrView name);
-/* The next term of a name that is a sum, as "past + new" of a mask, without the blanks around it;
- * false at the end. A name that is no sum has one term. */
-bool onnx_next_term(StrView *rest, StrView *term);
+/* How the terms of a name that is an expression get sizes; of numbers nobody asks. */
+typedef struct DimTerms {
+  SymTable *syms;
+  bool (*size_of)(void *user, StrView term, SymInt *size);
+  void *user;
+} DimTerms;
+/* The size of a dim by a name that is an expression, as "past + new" of a mask, or as torch writes
+ * sizes that follow others: "16*h", "2*(h//2) - 1". A name without operators is a term. False when
+ * it is none, a term has no size, or the divisor is no number above 0. */
+bool onnx_dim_expression(const DimTerms *terms, StrView name, SymInt *out);
 /* Whether a dim_param stands for any size and names nothing, as "?" does. Dims of such a name are
  * not equal, unless --dim names it. */
 bool onnx_dim_is_nameless(StrView dim_param);
 /* The size that a dim_param of digits stands for, as torch writes sizes that can be no other; a
- * term of a sum, too. False for all else, and beyond the sizes that a dimension may have. */
+ * term of an expression, too. False for all else, and beyond the sizes that a dimension may have.
+ */
 bool onnx_dim_number(StrView dim_param, int64_t *size);
 /* Whether --value VALUE is for this input. */
 bool onnx_value_is_for(StrView value, StrView input);

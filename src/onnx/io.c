@@ -54,8 +54,8 @@ static void use_flag(Import *im, const DimFlag *flag) {
   im->state->flag_used[flag - im->options->dims] = true;
 }
 
-/* The dimension called name: as the flags say, else a sum of others, else noted as missing (and 1,
- * so that import can go on). */
+/* The dimension called name: as the flags say, else an expression in others, else noted as missing
+ * (and 1, so that import can go on). */
 static SymInt dim_by_name(Import *im, StrView name);
 static StrView root_name(Import *im, StrView name);
 
@@ -68,10 +68,9 @@ static SymInt flag_value(Import *im, const DimFlag *flag) {
   return sym_add(t, a, b);
 }
 
-/* A term of a name that is a sum: a number, or the name of a dim whose size is given. */
-static bool term_size(Import *im, StrView term, SymInt *out) {
-  if (onnx_dim_number(term, out))
-    return true;
+/* The name of a dim whose size is given, as a term of another name. */
+static bool term_size(void *user, StrView term, SymInt *out) {
+  Import *im = user;
   term = root_name(im, term);
   if (!term.size ||
       (!known_dim(im->state, intern_add(&im->ctx->names, term)) && !import_dim_flag(im, term)))
@@ -80,19 +79,14 @@ static bool term_size(Import *im, StrView term, SymInt *out) {
   return true;
 }
 
-/* "past + new", as exporters name the length of a mask, or "2", as torch names a size that can be
- * no other. */
-static bool sum_by_name(Import *im, StrView name, SymInt *out) {
-  StrView rest = name, term;
-  SymInt size;
-  *out = 0;
-  if (!name.size)
+/* "past + new", as exporters name the length of a mask, "16*h" and "h - 1", as torch names sizes
+ * that follow others, or "2", a size that can be no other. */
+static bool size_by_name(Import *im, StrView name, SymInt *out) {
+  SymTable *t = &im->g->syms;
+  if (!onnx_dim_expression(&(DimTerms){t, term_size, im}, name, out))
     return false;
-  while (onnx_next_term(&rest, &term)) {
-    if (!term_size(im, term, &size))
-      return false;
-    *out = sym_add(&im->g->syms, *out, size);
-  }
+  if (sym_lower(t, *out) < 0)
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, *out, 0, im->b.loc});
   return true;
 }
 
@@ -107,9 +101,9 @@ static SymInt dim_by_name(Import *im, StrView name) {
     use_flag(im, flag);
     return remember_dim(s, id, flag_value(im, flag));
   }
-  SymInt sum;
-  if (sum_by_name(im, name, &sum))
-    return remember_dim(s, id, sum);
+  SymInt size;
+  if (size_by_name(im, name, &size))
+    return remember_dim(s, id, size);
   s->dims_missing = true;
   return remember_dim(s, id, 1);
 }
@@ -178,7 +172,51 @@ static Status input_fails(Import *im, StrView name, DiagCode code, const char *w
   return diag_end(d);
 }
 
-static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *out) {
+/* The sizes of an input without a shape, not even a rank, as parts that are cut out of a model
+ * have: those of the array that it is given, else of --dim INPUT:0, INPUT:1 and so on, as many as
+ * there are. False when there is none. */
+static bool given_shape(Import *im, StrView input, const GivenValue *given, Dims *dims) {
+  if (given->text.data) {
+    dims->rank = given->array.rank;
+    memcpy(dims->d, given->array.dims, dims->rank * sizeof *dims->d);
+    return true;
+  }
+  for (; dims->rank < MAX_RANK; dims->rank++) {
+    StrView name =
+        sv_from(arena_printf(&im->state->arena, SV_FMT ":%u", SV_ARG(input), dims->rank));
+    if (!import_dim_flag(im, name))
+      break;
+    dims->d[dims->rank] = dim_by_name(im, root_name(im, name));
+  }
+  return dims->rank > 0;
+}
+
+static Status shapeless(Import *im, StrView name) {
+  return input_fails(im, name, DIAG_INPUT_TYPE, "declares no shape, not even its rank",
+                     arena_printf(&im->scratch,
+                                  "give all its sizes, of two dimensions --dim " SV_FMT
+                                  ":0=N --dim " SV_FMT
+                                  ":1=N, or declare its shape in the model, with names for the "
+                                  "dimensions that vary",
+                                  SV_ARG(name), SV_ARG(name)));
+}
+
+static Status declared_shape(Import *im, StrView name, const Onnx__TensorShapeProto *shape,
+                             Dims *dims) {
+  if (shape->n_dim > MAX_RANK)
+    return input_fails(
+        im, name, DIAG_RANK_LIMIT,
+        arena_printf(&im->scratch, "has rank %zu, the runtime allows %d", shape->n_dim, MAX_RANK),
+        diag_row(DIAG_RANK_LIMIT)->hint);
+  dims->rank = (uint32_t)shape->n_dim;
+  for (size_t i = 0; i < shape->n_dim; i++)
+    if (!dim_value(im, shape->dim[i], name, i, &dims->d[i]))
+      return STATUS_INVALID;
+  return STATUS_OK;
+}
+
+static Status input_type(Import *im, const Onnx__ValueInfoProto *info, const GivenValue *given,
+                         TypeId *out) {
   StrView name = onnx_text(info->name);
   const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
   if (!t)
@@ -194,19 +232,12 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
                      spelled ? spelled : "undefined"),
         "compute what depends on this input outside of the model, and export the rest");
   }
-  if (!t->shape)
-    return input_fails(im, name, DIAG_INPUT_TYPE, "declares no shape, not even its rank",
-                       "declare its shape in the model, with names for the dimensions that vary");
-  if (t->shape->n_dim > MAX_RANK)
-    return input_fails(im, name, DIAG_RANK_LIMIT,
-                       arena_printf(&im->scratch, "has rank %zu, the runtime allows %d",
-                                    t->shape->n_dim, MAX_RANK),
-                       diag_row(DIAG_RANK_LIMIT)->hint);
-  SymInt dims[MAX_RANK];
-  for (size_t i = 0; i < t->shape->n_dim; i++)
-    if (!dim_value(im, t->shape->dim[i], name, i, &dims[i]))
-      return STATUS_INVALID;
-  *out = graph_tensor_type(im->g, dtype, (uint32_t)t->shape->n_dim, dims, ORDER_CONTIGUOUS);
+  Dims dims = {0};
+  if (t->shape)
+    TRY(declared_shape(im, name, t->shape, &dims));
+  else if (!given_shape(im, name, given, &dims))
+    return shapeless(im, name);
+  *out = graph_tensor_type(im->g, dtype, dims.rank, dims.d, ORDER_CONTIGUOUS);
   if (type_bytes_upper(im->g, type_get(im->g, *out)) == UINT64_MAX)
     return diag_report(im->ctx->sink, DIAG_SHAPE_OVERFLOW, context_place(im->ctx),
                        "input '" SV_FMT "' has more bytes than 2^63", SV_ARG(name));
@@ -378,7 +409,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
       continue;
     }
     TypeId type = 0;
-    Status one = input_type(im, graph->input[i], &type);
+    Status one = input_type(im, graph->input[i], given, &type);
     if (one == STATUS_OK && given->text.data)
       one = bind_given(im, graph->input[i], given, type);
     if (one != STATUS_OK)

@@ -40,6 +40,7 @@ typedef struct Suggester {
   uint32_t count;
   DimSuggestions *out;
   Intern initializers;
+  StrView name;   /* of the dim that is looked at: no term of itself */
   DimFlag *flags; /* those given, then one a dim */
   DimFlag *left;  /* of them, by an import */
 } Suggester;
@@ -75,30 +76,31 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   ARENA_PUSH(s->arena, s->dims, s->count, (Dim){name, input, axis});
 }
 
-/* Whether a term of a name that is a sum gets its size elsewhere. */
-static bool has_size(const Suggester *s, StrView term) {
-  int64_t size;
-  bool found = onnx_dim_number(term, &size);
+/* Whether a term of a name that is an expression gets its size elsewhere: 1 stands for it. */
+static bool has_size(void *user, StrView term, SymInt *size) {
+  const Suggester *s = user;
+  bool found = false;
   for (uint32_t i = 0; i < s->options->dim_count && !found; i++)
     found = sv_eq(s->options->dims[i].name, term);
   for (uint32_t i = 0; i < s->count && !found; i++)
-    found = sv_eq(s->dims[i].name, term);
+    found = sv_eq(s->dims[i].name, term) && !sv_eq(term, s->name);
+  *size = 1;
   return found;
 }
 
-/* Leaves out the dims that are sums of others, or numbers. */
-static void drop_sums(Suggester *s) {
+/* Leaves out the dims that are expressions in others, or numbers. */
+static void drop_expressions(Suggester *s) {
+  SymTable numbers = {0};
+  DimTerms terms = {&numbers, has_size, s};
   uint32_t kept = 0;
-  int64_t size;
+  SymInt size;
   for (uint32_t i = 0; i < s->count; i++) {
-    StrView rest = s->dims[i].name, term;
-    bool sum = memchr(rest.data, '+', rest.size) || onnx_dim_number(rest, &size);
-    while (sum && onnx_next_term(&rest, &term))
-      sum = has_size(s, term);
-    if (!sum)
+    s->name = s->dims[i].name;
+    if (!onnx_dim_expression(&terms, s->name, &size))
       s->dims[kept++] = s->dims[i];
   }
   s->count = kept;
+  sym_release(&numbers);
 }
 
 static void find_dims(Suggester *s) {
@@ -112,7 +114,7 @@ static void find_dims(Suggester *s) {
       if (!onnx_dim_is_known(t->shape->dim[axis]))
         add_dim(s, graph->input[i], axis);
   }
-  drop_sums(s);
+  drop_expressions(s);
 }
 
 /* --- sizes --- */

@@ -188,7 +188,7 @@ Status kern_matmul(Kernel *k) {
   TRY(kernel_expect_dtype(k, self));
   TRY(kernel_expect_dtype(k, other));
   Tensor a = *self, b = *other, *out = k->results[0];
-  if (a.rank == 0 || b.rank == 0 || !dtype_in(a.dtype, DTS_REAL))
+  if (a.rank == 0 || b.rank == 0 || !dtype_in(a.dtype, DTS_REAL | DTS_UNSIGNED))
     return kernel_error(k, "a product of ranks %u and %u of %s", a.rank, b.rank,
                         dtype_name(a.dtype));
   if (a.rank == 1)

@@ -324,6 +324,8 @@ EW_DEFINE1(copy_i64, int64_t, int64_t, a)
 
 void tensor_convert(const Tensor *from, Tensor *to) {
   EwType type = ew_type(from->dtype);
+  if (from->dtype == DTYPE_U64 && dtype_is_float(to->dtype)) /* which i64 does not hold */
+    type = to->dtype == DTYPE_F64 ? EW_F64 : EW_F32;
   EwJob job = {.fn = type == EW_F32   ? copy_f32
                      : type == EW_F64 ? copy_f64
                                       : copy_i64,

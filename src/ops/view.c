@@ -104,7 +104,8 @@ Status shape_view_copy(Graph *g, NodeId n) {
   return shape_result_dims(g, n, &size);
 }
 
-/* Static shapes only: without a kernel there is nothing that could set sizes while running. */
+/* Where sizes vary, the edge level views all rows that there may be (passes/edge/dynamic_bits.c),
+ * which wants one at least. */
 Status shape_view_dtype(Graph *g, NodeId n) {
   DType dtype;
   ValueId self = node_value(g, n, 0);
@@ -114,10 +115,11 @@ Status shape_view_dtype(Graph *g, NodeId n) {
                      dtype_name(dtype));
   Dims dims = value_dims(g, self);
   for (uint32_t i = 0; i < dims.rank; i++)
-    if (!sym_is_const(dims.d[i]))
+    if (!sym_is_const(dims.d[i]) && sym_lower(&g->syms, dims.d[i]) < 1)
       return shape_error(g, n, DIAG_UNSUPPORTED_FEATURE,
-                         "a tensor seen as another type needs fixed sizes; dimension %u is %s", i,
-                         dim_text(g, dims.d[i]));
+                         "a tensor seen as another type has sizes of 1 and more where they vary; "
+                         "dimension %u is %s",
+                         i, dim_text(g, dims.d[i]));
   return shape_result(g, n, 0, dtype, &dims);
 }
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 import dynamic_data
+import dynamic_forms
 import dynamic_numbers
 import dynamic_rows
 from dynamic_case import RNG, Case, at_run, codes, floats, fractions, product_at_run, quantized, rows_at_run, weights
@@ -594,6 +595,5 @@ CASES = [
     Case('SAME with ceil_mode', 'float[2,3,n,m] x', 'float[2,3,a,b] y, float[2,3,c,d] z',
          'y = MaxPool<kernel_shape = [2,2], strides = [2,2], auto_pad = "SAME_UPPER", ceil_mode = 1>(x) '
          'z = AveragePool<kernel_shape = [3,3], strides = [2,2], auto_pad = "SAME_LOWER", ceil_mode = 1>(x)', lambda n, m: [floats(2, 3, n, m)]),
-    *dynamic_numbers.CASES,
-    *dynamic_rows.CASES,
+    *dynamic_numbers.CASES, *dynamic_rows.CASES, *dynamic_forms.CASES,
 ]

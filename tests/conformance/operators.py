@@ -209,7 +209,7 @@ def size_cases():
     feeds = [{"x": x, "shape": ints(10, 9)}, {"x": normal(20, 8), "shape": ints(10, 9)}]
     others = [{"x": x, "shape": ints(*s)} for s in ((10, 8), (9, 9), (0, 9), (-10, 9))]
     yield TextCase("sizes_crop", CROP % "10,9", feeds, fails=others)
-    yield TextCase("sizes_without_a_declaration", CROP % "N,9", feeds, refused="E0316")
+    yield TextCase("sizes_without_a_declaration", CROP % "N,9", feeds, refused="E0324")
     # Only the first element is a size; the other one may be anything.
     row = normal(1, 3)
     yield TextCase("sizes_of_rows", ROWS % 1, [{"x": row, "n": ints(4, 7)}, {"x": row, "n": ints(4, -2)}],

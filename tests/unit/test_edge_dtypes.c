@@ -319,7 +319,7 @@ static void test_left_alone(void **state) {
                    "  %0: f32[4] = input \"x\"\n"
                    "  %1: u64[4] = input \"y\"\n"
                    "  %2: f32[4] = aten::relu(%0)\n"
-                   "  %3: f32[4] = aten::_to_copy(%1, f32)\n"
+                   "  %3: u64[4] = aten::fmod.Tensor(%1, %1)\n"
                    "  output %2 \"a\", %3 \"b\"\n}\n");
   assert_int_equal(legalize(&s), STATUS_OK);
   assert_int_equal(s.g->live_nodes, 2);

@@ -215,23 +215,45 @@ static void test_digits(void **state) {
   capture_release(&c);
 }
 
-/* Names of dims that are sums, as exporters write them. */
-static void check_terms(const char *name, const char *expected) {
-  StrView rest = sv_from(name), term;
-  StrBuf text = {0};
-  while (onnx_next_term(&rest, &term))
-    strbuf_printf(&text, "[" SV_FMT "]", SV_ARG(term));
-  assert_string_equal(strbuf_cstr(&text), expected);
-  strbuf_release(&text);
+static bool letter_size(void *user, StrView term, SymInt *size) {
+  const char *letters = user;
+  const char *at = term.size == 1 ? strchr(letters, term.data[0]) : NULL;
+  *size = at ? 10 + (at - letters) : 0;
+  return at != NULL;
 }
 
-static void test_terms(void **state) {
-  check_terms("past_sequence_length + sequence_length", "[past_sequence_length][sequence_length]");
-  check_terms("past+new+1", "[past][new][1]");
-  check_terms("batch", "[batch]");
-  check_terms(" + x", "[][x]");
-  check_terms("x +", "[x]");
-  check_terms("", "");
+/* Names of dims that are expressions, as exporters write them; h is 10, w 11 and x-y no size. */
+static void check_expression(const char *name, SymInt expected) {
+  char letters[] = "hw";
+  SymTable t = {0};
+  SymInt size;
+  DimTerms terms = {&t, letter_size, letters};
+  bool right = onnx_dim_expression(&terms, sv_from(name), &size);
+  assert_int_equal(right ? size : -1, expected);
+  sym_release(&t);
+}
+
+static void test_expressions(void **state) {
+  check_expression("h + w", 21);
+  check_expression("h+w+1", 22);
+  check_expression("16*h", 160);
+  check_expression("h*w - 1", 109);
+  check_expression("2*(w//2) + 1", 11);
+  check_expression("( h - 1 )//2 * 3", 12);
+  check_expression("7", 7);
+  check_expression("h", 10);
+  check_expression("b", -1);
+  check_expression("h-1", -1);
+  check_expression("h*b", -1);
+  check_expression("w//h", 1);
+  check_expression("h//0", -1);
+  check_expression("floor(h/2)", -1);
+  check_expression(" + h", -1);
+  check_expression("h +", -1);
+  check_expression("(h", -1);
+  check_expression("h)", -1);
+  check_expression("((((((((((((((((((h))))))))))))))))))", -1);
+  check_expression("", -1);
 }
 
 int main(void) {
@@ -240,7 +262,7 @@ int main(void) {
       cmocka_unit_test(test_imports),         cmocka_unit_test(test_bad_imports),
       cmocka_unit_test(test_doubled_imports), cmocka_unit_test(test_function_imports),
       cmocka_unit_test(test_opset_version),   cmocka_unit_test(test_files),
-      cmocka_unit_test(test_digits),          cmocka_unit_test(test_terms),
+      cmocka_unit_test(test_digits),          cmocka_unit_test(test_expressions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,17 +375,32 @@ static void test_no_kernel(void **state) {
   sample_release(&s);
 }
 
-/* A symbol that is the size of nothing. */
+/* A symbol that no size tells. */
 static void test_lost_symbol(void **state) {
   Sample s;
   Runner r;
   sample_parse(&s, "graph @f level(edge) {\n"
                    "  sym s0 \"batch\" in [1, 8]\n"
-                   "  %0: f32[s0*2, 4] = input \"x\"\n"
-                   "  %1: f32[s0*2, 4] = aten::full([s0*2, 4], 1.0, f32)\n"
+                   "  sym s1 \"rows\" in [1, 8]\n"
+                   "  %0: f32[s0*s1, 4] = input \"x\"\n"
+                   "  %1: f32[s0*s1, 4] = aten::full([s0*s1, 4], 1.0, f32)\n"
                    "  output %1 \"y\"\n}\n");
   assert_int_equal(run_pass(&r, &s, pass_materialize_symints, LEVEL_EDGE), STATUS_UNSUPPORTED);
-  assert_contains(sample_messages(&s), "'s0' cannot be computed");
+  assert_contains(sample_messages(&s), "'s1' cannot be computed");
+  sample_release(&s);
+}
+
+/* A symbol that only a multiple of it plus a number tells. */
+static void test_symbol_on_a_line(void **state) {
+  Sample s;
+  Runner r;
+  sample_parse(&s, "graph @f level(edge) {\n"
+                   "  sym s0 \"batch\" in [1, 8]\n"
+                   "  %0: f32[s0*2 + 1, 4] = input \"x\"\n"
+                   "  %1: f32[s0, 4] = aten::full([s0, 4], 1.0, f32)\n"
+                   "  output %1 \"y\"\n}\n");
+  assert_int_equal(run_pass(&r, &s, pass_materialize_symints, LEVEL_EDGE), STATUS_OK);
+  assert_int_equal(s.g->live_nodes, 4); /* the size, less 1, by 2, and full */
   sample_release(&s);
 }
 
@@ -436,10 +451,10 @@ static void test_expressions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),        cmocka_unit_test(test_two_operands),
-      cmocka_unit_test(test_unused_result), cmocka_unit_test(test_no_bound),
-      cmocka_unit_test(test_too_large),     cmocka_unit_test(test_planner_fault),
-      cmocka_unit_test(test_no_kernel),     cmocka_unit_test(test_lost_symbol),
-      cmocka_unit_test(test_expressions)};
+      cmocka_unit_test(test_random),           cmocka_unit_test(test_two_operands),
+      cmocka_unit_test(test_unused_result),    cmocka_unit_test(test_no_bound),
+      cmocka_unit_test(test_too_large),        cmocka_unit_test(test_planner_fault),
+      cmocka_unit_test(test_no_kernel),        cmocka_unit_test(test_lost_symbol),
+      cmocka_unit_test(test_symbol_on_a_line), cmocka_unit_test(test_expressions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,10 +30,21 @@ static bool read_inputs(Import *im, Attention *a) {
   return import_ok(im);
 }
 
+/* Of heads whose size is known only while running; queries and keys are each divided by the root of
+ * the root. */
+static ValueId scores_of_size(Import *im, const Attention *a, SymInt size) {
+  ValueId number = ex_cast(im, ex_size(im, size), DTYPE_F32);
+  ValueId root = ex_cast(im, ex_pow(im, number, 0.25), a->dtype);
+  ValueId keys = ex_div(im, a->k, root);
+  return attention_scores(im, ex_div(im, a->q, root), keys);
+}
+
 /* Queries and keys are each scaled by the root, which keeps half types in range; wider types need
  * one product only. */
 static ValueId scaled_scores(Import *im, const Attention *a) {
-  int64_t size = ex_fixed(im, a->q, 3);
+  SymInt size = ex_dim(im, a->q, 3);
+  if (!attr_has(im, "scale") && !sym_is_const(size))
+    return scores_of_size(im, a, size);
   double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
   if (dtype_size(a->dtype) != 2)
     return attention_scores(im, ex_times(im, a->q, scale), a->k);
@@ -139,17 +150,18 @@ static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool p
 }
 
 /* Pairs (x1, x2): halves of the last dim, or interleaved. */
-static void rotary_pairs(Import *im, ValueId x, int64_t half, bool interleaved, ValueId pair[2]) {
+static void rotary_pairs(Import *im, ValueId x, SymInt half, bool interleaved, ValueId pair[2]) {
+  SymInt size = sym_mul(&im->g->syms, half, 2);
   for (uint32_t i = 0; i < 2 && import_ok(im); i++)
-    pair[i] = interleaved ? build_slice(&im->b, x, 3, i, 2 * half, 2)
-                          : ex_slice(im, x, 3, i * half, (i + 1) * half);
+    pair[i] = interleaved ? build_slice(&im->b, x, 3, i, size, 2)
+                          : ex_slice(im, x, 3, i ? half : 0, i ? size : half);
 }
 
 /* Rotates the first `size` elements of the last dim of [.., .., .., D]. */
-static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sines, int64_t size,
+static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sines, SymInt size,
                             bool interleaved) {
   ValueId pair[2] = {0};
-  int64_t half = size / 2, whole = ex_fixed(im, x, 3);
+  SymInt half = attention_share(im, size, 2), whole = ex_dim(im, x, 3);
   Dims s = shape_of(im, x);
   rotary_pairs(im, x, half, interleaved, pair);
   ValueId lost = ex_mul(im, sines, pair[1]), real = ex_sub(im, ex_mul(im, cosines, pair[0]), lost),
@@ -162,8 +174,8 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
     ValueId rotated = ex_view_as(im, both, s);
     return size == whole ? rotated : ex_cat2(im, rotated, ex_slice(im, x, 3, size, whole), 3);
   }
-  ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
-  return ex_cat(im, items, size < whole ? 3 : 2, 3);
+  ValueId items[3] = {real, imaginary, size == whole ? 0 : ex_slice(im, x, 3, size, whole)};
+  return ex_cat(im, items, size == whole ? 2 : 3, 3);
 }
 
 ValueId attention_rotate(Import *im, ValueId x, const Rotary *r) {
@@ -176,24 +188,38 @@ ValueId attention_rotate(Import *im, ValueId x, const Rotary *r) {
   return rotary_apply(im, x, cosines, sines, r->size, r->neighbours);
 }
 
+/* How much of each head is rotated: all of it without an attribute. Of a head whose size varies
+ * that is as much as the caches have columns for, if these are known. */
+static SymInt rotary_size(Import *im, ValueId x, ValueId cosines) {
+  SymInt size = attr_int(im, "rotary_embedding_dim", 0), whole = ex_dim(im, x, 3);
+  uint32_t rank = ex_rank(im, cosines);
+  SymInt half = rank ? ex_dim(im, cosines, rank - 1) : 0;
+  if (size == 0 && !sym_is_const(whole) && sym_is_const(half)) {
+    size = 2 * half;
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, whole, size, im->b.loc});
+    return size;
+  }
+  size = size ? size : whole;
+  if (sym_is_const(size) && (size < 2 || size % 2 || sym_known_lt(&im->g->syms, whole, size) == 1))
+    import_fail(im, DIAG_ATTR_VALUE, "rotary_embedding_dim %lld with a head size of %lld",
+                (long long)size, (long long)sym_upper(&im->g->syms, whole));
+  return size;
+}
+
 static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {
   ValueId x = in_required(im, 0);
-  int64_t size = attr_int(im, "rotary_embedding_dim", 0);
   bool packed = ex_rank(im, x) == 3, interleaved = attr_flag(im, "interleaved", false);
   if (!packed && ex_rank(im, x) != 4)
     import_fail(im, DIAG_INPUT_RANK, "X has rank %u, not 3 or 4", ex_rank(im, x));
   ValueId four = x;
-  int64_t wide = packed ? ex_fixed(im, x, 2) : 0;
-  if (packed && (heads < 1 || wide % heads))
+  SymInt wide = packed ? ex_dim(im, x, 2) : 0;
+  if (packed && (heads < 1 || (sym_is_const(wide) && wide % heads)))
     import_fail(im, DIAG_ATTR_VALUE, "num_heads %lld does not divide %lld", (long long)heads,
                 (long long)wide);
   else if (packed) /* heads stay behind the steps: a view */
-    four = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads);
-  int64_t whole = ex_fixed(im, four, 3);
-  size = size ? size : whole;
-  if (size < 2 || size % 2 || size > whole)
-    import_fail(im, DIAG_ATTR_VALUE, "rotary_embedding_dim %lld with a head size of %lld",
-                (long long)size, (long long)whole);
+    four =
+        EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, attention_share(im, wide, heads));
+  SymInt size = rotary_size(im, four, cosines);
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
   ValueId y = rotary_apply(im, four, cosines, sines, size, interleaved);

@@ -3,17 +3,30 @@
 
 #include <math.h>
 
+SymInt attention_share(Import *im, SymInt size, SymInt parts) {
+  SymTable *t = &im->g->syms;
+  SymInt share;
+  if (size == parts)
+    return 1;
+  if (!sym_is_const(size) && !sym_is_const(parts) && sym_exact_div(t, size, parts, &share))
+    return share;
+  if (!sym_is_const(size))
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_DIVISIBLE, size, parts, im->b.loc});
+  return sym_floordiv(t, size, parts);
+}
+
 ValueId attention_split_heads(Import *im, ValueId x, int64_t heads) {
   uint32_t rank = ex_rank(im, x);
   if (rank == 4)
     return x;
   if (rank != 3)
     return import_fail(im, DIAG_INPUT_RANK, "an input of attention has rank %u, not 3 or 4", rank);
-  int64_t wide = ex_fixed(im, x, 2);
-  if (heads < 1 || wide % heads)
+  SymInt wide = ex_dim(im, x, 2);
+  if (heads < 1 || (sym_is_const(wide) && wide % heads))
     return import_fail(im, DIAG_ATTR_VALUE, "%lld heads do not divide a hidden size of %lld",
                        (long long)heads, (long long)wide);
-  ValueId four = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads);
+  SymInt size = attention_share(im, wide, heads);
+  ValueId four = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, size);
   return EX_PERMUTE(im, four, 0, 2, 1, 3);
 }
 
@@ -28,12 +41,15 @@ static ValueId grouped_product(Import *im, ValueId x, ValueId matrices) {
   SymTable *t = &im->g->syms;
   SymInt batch = ex_dim(im, x, 0), heads = ex_dim(im, x, 1), rows = ex_dim(im, x, 2),
          n = ex_dim(im, x, 3), m = ex_dim(im, matrices, 3);
-  int64_t groups = ex_fixed(im, matrices, 1);
-  if (groups < 1 || !sym_is_const(heads) || heads % groups)
+  SymInt groups = ex_dim(im, matrices, 1);
+  if (groups != heads)
+    groups = ex_fixed(im, matrices, 1);
+  if (groups == 0 || (sym_is_const(heads) && sym_is_const(groups) && heads % groups))
     return import_fail(im, DIAG_SHAPE_MISMATCH,
                        "the number of query heads is not a multiple of the %lld key heads",
                        (long long)groups);
-  SymInt all = sym_mul(t, batch, groups), together = sym_mul(t, rows, heads / groups);
+  SymInt all = sym_mul(t, batch, groups),
+         together = sym_mul(t, rows, attention_share(im, heads, groups));
   ValueId left = EX_VIEW(im, x, all, together, n), right = EX_VIEW(im, matrices, all, n, m);
   return EX_VIEW(im, ex_bmm(im, left, right), batch, heads, rows, m);
 }

@@ -4,6 +4,8 @@
 
 #include "onnx/express.h"
 
+/* size / parts, a size that must be a multiple. */
+SymInt attention_share(Import *im, SymInt size, SymInt parts);
 /* [B, S, heads * D] or [B, heads, S, D] -> [B, heads, S, D]. heads is read for rank 3 only. */
 ValueId attention_split_heads(Import *im, ValueId x, int64_t heads);
 /* [B, heads, S, D] -> [B, S, heads * D] */

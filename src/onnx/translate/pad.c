@@ -3,7 +3,7 @@
  * Known pads: negative ones crop by slices first, constants are constant_pad_nd, reflections and
  * borders of the last three dims the kernels of those names; what is left, and pads that arrive at
  * run time, picks entries by index an axis at a time. */
-#include "onnx/express.h"
+#include "onnx/data_sizes.h"
 
 typedef enum PadMode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } PadMode;
 
@@ -141,35 +141,52 @@ static ValueId pad_known(Import *im, ValueId x, Pads *p) {
 
 /* --- pads that arrive at run time --- */
 
-/* The begin pad of a dim: the entry of the axis that is this dim, else 0. */
-static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count, uint32_t dim,
-                         uint32_t rank) {
-  ValueId begin = ex_int(im, 0);
-  if (!axes)
-    return ex_cast(im, ex_element(im, pads, dim), DTYPE_I64);
-  for (uint32_t j = 0; j < count && import_ok(im); j++) {
-    ValueId axis = ex_wrap_index(im, ex_element(im, axes, j), rank);
-    ValueId own = ex_element(im, pads, j);
-    begin = ex_where(im, ex_is(im, axis, dim), own, begin);
+typedef struct RunPads {
+  ValueId list;   /* the begins of all axes, then the ends */
+  ValueId axes;   /* 0: they are known, or those of all dims */
+  Ints known;     /* NULL: all dims, in order */
+  uint32_t count; /* of axes */
+} RunPads;
+
+/* Pad 0, the begin, or 1, the end, of a dim: that of the axis which is this dim, else 0. */
+static ValueId run_pad(Import *im, const RunPads *r, uint32_t which, uint32_t dim, uint32_t rank) {
+  ValueId pad = ex_int(im, 0);
+  for (uint32_t j = 0; j < r->count && import_ok(im); j++) {
+    uint32_t axis = r->known.at ? import_axis(im, r->known.at[j], rank) : j;
+    if (!r->axes && axis != dim)
+      continue;
+    ValueId own = ex_cast(im, ex_element(im, r->list, which * r->count + j), DTYPE_I64);
+    if (!r->axes)
+      return own;
+    ValueId named = ex_wrap_index(im, ex_element(im, r->axes, j), rank);
+    pad = ex_where(im, ex_is(im, named, dim), own, pad);
   }
-  return begin;
+  return pad;
 }
 
-static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId axes,
-                    uint32_t count) {
-  Dims s = shape_of(im, x), to = {0};
-  if (!out_declared_dims(im, 0, &to)) {
-    static const char *const lists[] = {"the list of pads", NULL, "the list of axes"};
-    fail_first_not_known(im, lists, COUNT_OF(lists));
-    return;
+/* The sizes with the pads, which are read while running, with bounds. */
+static bool run_sizes(Import *im, const RunPads *r, const Dims *s, Dims *to) {
+  ValueId sizes[MAX_RANK] = {0};
+  for (uint32_t i = 0; i < s->rank && import_ok(im); i++) {
+    ValueId begin = run_pad(im, r, 0, i, s->rank), end = run_pad(im, r, 1, i, s->rank);
+    ValueId more = ex_add(im, begin, end);
+    sizes[i] = EX_VIEW(im, ex_add(im, ex_size(im, s->d[i]), more), 1);
   }
-  if (to.rank != s.rank || (!axes && count != s.rank)) {
+  ValueId list = ex_cat(im, sizes, s->rank, 0);
+  return import_ok(im) && data_sizes(im, list, 0, "the size with its pads", to);
+}
+
+static void pad_run(Import *im, ValueId x, const Pads *p, const RunPads *r) {
+  Dims s = shape_of(im, x), to = {0};
+  if (!out_declared_dims(im, 0, &to) && !run_sizes(im, r, &s, &to))
+    return;
+  if (to.rank != s.rank) {
     import_fail(im, DIAG_DIM_CONTRADICTION, "the pads do not fit a tensor of rank %u", s.rank);
     return;
   }
   ValueId inside = 0;
   for (uint32_t i = 0; i < s.rank && import_ok(im); i++) {
-    ValueId begin = run_begin(im, pads, axes, count, i, s.rank);
+    ValueId begin = run_pad(im, r, 0, i, s.rank);
     ValueId at = ex_sub(im, ex_arange(im, to.d[i]), begin);
     x = ex_index_select(im, x, i, fold_positions(im, at, s.d[i], p->mode));
     if (p->mode != PAD_CONSTANT)
@@ -222,13 +239,14 @@ void translate_pad(Import *im) {
     import_fail(im, DIAG_INPUT_RANK, "the pads are not a list of pairs");
     return;
   }
-  if (!value_ints(im, pads, &values) || (axis_input && !in_consts(im, 3, &axes))) {
-    pad_run(im, x, &p, pads, axis_input, (uint32_t)entries / 2);
+  bool axes_known = !axis_input || in_consts(im, 3, &axes);
+  uint32_t rank = ex_rank(im, x), dims = axes.at ? axes.count : rank;
+  if (axes_known && entries != 2 * (int64_t)dims)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld pads for %u axes", (long long)entries, dims);
+  if (!axes_known || !value_ints(im, pads, &values)) {
+    pad_run(im, x, &p, &(RunPads){pads, axes_known ? 0 : axis_input, axes, (uint32_t)entries / 2});
     return;
   }
-  uint32_t rank = ex_rank(im, x), dims = axes.at ? axes.count : rank;
-  if (values.count / 2 != dims)
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", values.count, dims);
   for (uint32_t i = 0; i < dims && import_ok(im); i++) {
     uint32_t axis = axes.at ? import_axis(im, axes.at[i], rank) : i;
     p.begin[axis] = values.at[i];

@@ -82,12 +82,13 @@ static ValueId float_modulo(Import *im, ValueId a, ValueId b) {
   return ex_where(im, none, zero, result);
 }
 
-/* The runtime's remainder has C's sign for integers, so the floor form is spelt out. */
+/* The runtime's remainder has C's sign for integers, so the floor form is spelt out. That of u64,
+ * for which fmod has no kernel, is the same. */
 void translate_mod(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
     return;
-  if (attr_flag(im, "fmod", false))
+  if (attr_flag(im, "fmod", false) && ex_dtype(im, a) != DTYPE_U64)
     out(im, 0, ex_binary(im, OP_FMOD_TENSOR, a, b));
   else
     out(im, 0, dtype_is_float(ex_dtype(im, a)) ? float_modulo(im, a, b) : ex_floor_mod(im, a, b));

@@ -58,7 +58,11 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
     ValueId adjust = ex_div(im, resized, ex_mul(im, scale, in));
     ValueId rest = ex_sub(im, build_scalar(&im->b, type, 1), adjust),
             offset = ex_mul(im, ex_times(im, in, 0.5), rest);
-    return ex_plus(im, ex_add(im, offset, ex_div(im, ex_plus(im, at, 0.5), scale)), -0.5);
+    /* Behind the offset ONNX Runtime goes on in double. */
+    ValueId place = ex_plus(im, f64(im, at), 0.5);
+    place = ex_div(im, place, f64(im, scale));
+    place = ex_plus(im, ex_add(im, f64(im, offset), place), -0.5);
+    return ex_cast(im, place, type);
   }
   case COORD_ALIGN_CORNERS: {
     ValueId general = ex_div(im, ex_mul(im, at, last), steps);

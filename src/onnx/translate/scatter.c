@@ -5,7 +5,7 @@
  * sort, the writes are done a step at a time: read the elements, combine, write them back. */
 #include "onnx/express.h"
 
-enum { SCATTER_STEPS_MAX = 1024 };
+enum { SCATTER_UNROLLED = 1024 }; /* steps; more of them, or a number that varies, are a loop */
 
 /* The op that combines for attribute reduction; OP_NONE replaces, OP_ADD_TENSOR adds. */
 static OpId scatter_reduction(Import *im) {
@@ -13,14 +13,36 @@ static OpId scatter_reduction(Import *im) {
   return ops[attr_choice(im, "reduction", "none", "none|add|mul|max|min")];
 }
 
-static bool steps_ok(Import *im, SymInt steps) {
-  if (!sym_is_const(steps) || steps > SCATTER_STEPS_MAX)
-    import_fail(
-        im, DIAG_UNSUPPORTED_FEATURE,
-        "reduction mul, and min and max of this element type, are unrolled over the updates, which "
-        "is limited to %d of a size known when lowering",
-        SCATTER_STEPS_MAX);
-  return import_ok(im);
+/* The current one of the updates, and what they are put in. */
+typedef struct ScatterStep {
+  SymInt number; /* in a loop that of its iteration, which is known only while running */
+  bool in_loop;
+  ValueId x;
+} ScatterStep;
+
+/* Row `number` of a dim, which stays as one of size 1. A loop, whose dim may have none, reads it by
+ * an index: that it has rows is no condition then. */
+static ValueId step_row(Import *im, const ScatterStep *s, ValueId x, uint32_t axis) {
+  if (s->in_loop)
+    return ex_index_select(im, x, axis, EX_VIEW(im, ex_size(im, s->number), 1));
+  return ex_slice(im, x, axis, s->number, s->number + 1);
+}
+
+/* Does all steps, of which `step` makes one: x with what it writes. */
+static ValueId scatter_steps(Import *im, ValueId x, SymInt steps,
+                             ValueId step(Import *im, const void *user, const ScatterStep *s),
+                             const void *user) {
+  if (sym_is_const(steps) && steps <= SCATTER_UNROLLED) {
+    for (int64_t i = 0; i < steps && import_ok(im); i++)
+      x = step(im, user, &(ScatterStep){.number = i, .x = x});
+    return x;
+  }
+  ValueId loop = build(&im->b, OP_LOOP, A_INT(steps), A_OPT(0), A_VALS(&x, 1));
+  if (!import_ok(im))
+    return 0;
+  SymInt number = value_type(im->g, loop)->dims[0];
+  x = step(im, user, &(ScatterStep){.number = number, .in_loop = true, .x = loop + 1});
+  return build(&im->b, OP_NEXT, A_OPT(0), A_VALS(&x, 1));
 }
 
 /* The kernel writes in the order of the updates. */
@@ -37,21 +59,26 @@ static bool is_sorted(const Import *im, OpId op, ValueId updates, SymInt steps) 
          dtype_in(ex_dtype(im, updates), DTS_REAL);
 }
 
+typedef struct Scatter {
+  OpId op;
+  uint32_t axis;  /* ScatterElements */
+  uint32_t tuple; /* ScatterND: dims that a tuple of indices names */
+  ValueId index, updates;
+} Scatter;
+
 /* Updates at one index of axis cannot meet each other, so they are combined together. */
-static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId index,
-                                ValueId updates, OpId op) {
-  SymInt steps = ex_dim(im, index, axis);
-  if (is_sorted(im, op, updates, steps))
-    return scatter_sorted(im, x, axis, index, updates, op);
-  if (!steps_ok(im, steps))
-    return 0;
-  for (int64_t i = 0; i < steps && import_ok(im); i++) {
-    ValueId at = ex_slice(im, index, axis, i, i + 1),
-            update = ex_slice(im, updates, axis, i, i + 1);
-    ValueId merged = ex_binary(im, op, ex_gather(im, x, axis, at), update);
-    x = ex_scatter(im, x, axis, at, merged);
-  }
-  return x;
+static ValueId combine_elements(Import *im, const void *user, const ScatterStep *s) {
+  const Scatter *a = user;
+  ValueId at = step_row(im, s, a->index, a->axis), update = step_row(im, s, a->updates, a->axis);
+  ValueId merged = ex_binary(im, a->op, ex_gather(im, s->x, a->axis, at), update);
+  return ex_scatter(im, s->x, a->axis, at, merged);
+}
+
+static ValueId scatter_combined(Import *im, ValueId x, const Scatter *a) {
+  SymInt steps = ex_dim(im, a->index, a->axis);
+  if (is_sorted(im, a->op, a->updates, steps))
+    return scatter_sorted(im, x, a->axis, a->index, a->updates, a->op);
+  return scatter_steps(im, x, steps, combine_elements, a);
 }
 
 /* Writes or adds rows of axis at the entries of a vector. */
@@ -99,7 +126,7 @@ void translate_scatter_elements(Import *im) {
         build(&im->b, op == OP_NONE ? OP_SCATTER_SRC : OP_SCATTER_ADD, A_VAL(x), A_INT(axis),
               A_VAL(index), A_VAL(updates)));
   else
-    out(im, 0, scatter_combined(im, x, axis, index, updates, op));
+    out(im, 0, scatter_combined(im, x, &(Scatter){op, axis, 0, index, updates}));
 }
 
 /* --- ScatterND --- */
@@ -129,6 +156,16 @@ static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple
   return ex_view_as(im, y, s);
 }
 
+static ValueId combine_tuple(Import *im, const void *user, const ScatterStep *s) {
+  const Scatter *a = user;
+  ValueId one = step_row(im, s, a->index, 0), update = step_row(im, s, a->updates, 0);
+  ValueId list[MAX_RANK] = {0};
+  for (uint32_t k = 0; k < a->tuple; k++)
+    list[k] = ex_component(im, one, k);
+  ValueId old = build(&im->b, OP_INDEX_TENSOR, A_VAL(s->x), A_VALS(list, a->tuple));
+  return put(im, s->x, one, a->tuple, ex_binary(im, a->op, old, update), false);
+}
+
 /* One tuple after the other: they may name the same element. */
 static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
                             OpId op) {
@@ -136,21 +173,12 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
        tuples = {2, {shape_product(im, at.d, at.rank - 1), tuple}}, rows = {1, {tuples.d[0]}};
   if (is_sorted(im, op, updates, tuples.d[0]))
     return put_sorted(im, x, indices, tuple, updates, &tuples, op);
-  if (!steps_ok(im, tuples.d[0]))
-    return 0;
   for (uint32_t i = at.rank - 1; i < from.rank; i++)
     rows.d[rows.rank++] = from.d[i];
-  indices = ex_view_as(im, indices, tuples);
-  updates = ex_view_as(im, updates, rows);
-  for (int64_t i = 0; i < tuples.d[0] && import_ok(im); i++) {
-    ValueId one = ex_slice(im, indices, 0, i, i + 1), update = ex_slice(im, updates, 0, i, i + 1);
-    ValueId list[MAX_RANK] = {0};
-    for (uint32_t k = 0; k < tuple; k++)
-      list[k] = ex_component(im, one, k);
-    ValueId old = build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, tuple));
-    x = put(im, x, one, tuple, ex_binary(im, op, old, update), false);
-  }
-  return x;
+  Scatter a = {.op = op, .tuple = tuple};
+  a.index = ex_view_as(im, indices, tuples);
+  a.updates = ex_view_as(im, updates, rows);
+  return scatter_steps(im, x, tuples.d[0], combine_tuple, &a);
 }
 
 void translate_scatter_nd(Import *im) {

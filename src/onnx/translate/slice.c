@@ -1,7 +1,6 @@
 /* Slice. Known starts and ends are slice_copy an axis, backwards steps a flip before. What arrives
  * at run time becomes arithmetic: entry i of an axis is start + step * i, taken by index_select,
- * for as many i as output 0 declares; or for as many as starts and ends have between them, where
- * the axes and steps are known. */
+ * for as many i as output 0 declares, or as starts and ends have between them. */
 #include "onnx/data_sizes.h"
 #include "onnx/translate/loop_count.h"
 
@@ -64,41 +63,46 @@ static ValueId element(Import *im, ValueId vector, uint32_t j) {
 }
 
 typedef struct RunSlice {
-  ValueId starts, axes, steps; /* axes and steps may be 0 */
+  ValueId starts, ends, axes, steps; /* axes and steps may be 0 */
   uint32_t count;
 } RunSlice;
 
-/* The entries of one dim: those of the listed axis that is this dim, or start 0 and step 1. An axis
- * that arrives at run time is compared with the dim. */
-static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank, ValueId *start,
-                     ValueId *step) {
-  *start = ex_int(im, 0);
-  *step = ex_int(im, 1);
+typedef struct RunEntries {
+  ValueId start, end, step;
+} RunEntries;
+
+/* The entries of one dim: those of the listed axis that is this dim, or all of it with step 1. An
+ * axis that arrives at run time is compared with the dim. */
+static RunEntries run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank) {
+  RunEntries e = {.start = ex_int(im, 0)}, own;
+  e.end = ex_int(im, INT64_MAX);
+  e.step = ex_int(im, 1);
   for (uint32_t j = 0; j < r->count && import_ok(im); j++) {
-    ValueId s = element(im, r->starts, j);
-    ValueId step_j = r->steps ? element(im, r->steps, j) : ex_int(im, 1);
-    if (!r->axes) {
-      if (j == dim) {
-        *start = s;
-        *step = step_j;
-      }
+    own.start = element(im, r->starts, j);
+    own.end = element(im, r->ends, j);
+    own.step = r->steps ? element(im, r->steps, j) : ex_int(im, 1);
+    int64_t axis = j;
+    if (!r->axes || one_const(im, element(im, r->axes, j), &axis)) {
+      if (import_axis(im, axis, rank) == dim)
+        e = own;
       continue;
     }
     ValueId mine = ex_is(im, ex_wrap_index(im, element(im, r->axes, j), rank), dim);
-    *start = ex_where(im, mine, s, *start);
-    *step = ex_where(im, mine, step_j, *step);
+    e.start = ex_where(im, mine, own.start, e.start);
+    e.end = ex_where(im, mine, own.end, e.end);
+    e.step = ex_where(im, mine, own.step, e.step);
   }
+  return e;
 }
 
 static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t dim,
                               const Dims *declared) {
   SymInt size = ex_dim(im, x, dim);
-  ValueId start, step;
-  run_axis(im, r, dim, declared->rank, &start, &step);
-  ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
-  start = ex_wrap_index(im, start, size);
+  RunEntries e = run_axis(im, r, dim, declared->rank);
+  ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1)),
+          start = ex_wrap_index(im, e.start, size);
   start = ex_at_least(im, ex_min(im, start, last), 0);
-  ValueId index = ex_add(im, ex_mul(im, ex_arange(im, declared->d[dim]), step), start);
+  ValueId index = ex_add(im, ex_mul(im, ex_arange(im, declared->d[dim]), e.step), start);
   return ex_index_select(im, x, dim, index);
 }
 
@@ -126,7 +130,17 @@ static void run_bounds_backwards(Import *im, SymInt size, ValueId *start, ValueI
   *end = ex_where(im, open, ex_int(im, -1), stop);
 }
 
-/* The number of entries is read while running: the dim bounds it. */
+/* Entry i is start + step * i, for as many i as are read while running, at most `most`: `by` is the
+ * step without its sign, `back` how far the start is behind the end in its direction. */
+static ValueId counted(Import *im, ValueId x, uint32_t axis, const RunEntries *e, ValueId back,
+                       ValueId by, int64_t most) {
+  ValueId count = ex_unary(im, OP_NEG, ex_floor_div(im, back, by));
+  count = ex_at_least(im, count, 0);
+  ValueId steps = ex_arange(im, data_size(im, count, out_bound_below(im, 0, axis, most)));
+  return ex_index_select(im, x, axis, ex_add(im, ex_mul(im, steps, e->step), e->start));
+}
+
+/* The dim bounds the number of entries. */
 static ValueId counted_axis(Import *im, ValueId x, uint32_t axis, int64_t step, ValueId start,
                             ValueId end) {
   SymTable *t = &im->g->syms;
@@ -138,12 +152,21 @@ static ValueId counted_axis(Import *im, ValueId x, uint32_t axis, int64_t step, 
   } else {
     run_bounds_backwards(im, size, &start, &end);
   }
-  ValueId span = step > 0 ? ex_sub(im, start, end) : ex_sub(im, end, start);
-  ValueId count = ex_unary(im, OP_NEG, ex_floor_div(im, span, ex_int(im, by)));
-  count = ex_at_least(im, count, 0);
-  most = out_bound_below(im, 0, axis, most / by + (most % by != 0));
-  ValueId steps = ex_arange(im, data_size(im, count, most));
-  return ex_index_select(im, x, axis, ex_add(im, ex_mul(im, steps, ex_int(im, step)), start));
+  ValueId back = step > 0 ? ex_sub(im, start, end) : ex_sub(im, end, start);
+  RunEntries e = {start, end, ex_int(im, step)};
+  return counted(im, x, axis, &e, back, ex_int(im, by), most / by + (most % by != 0));
+}
+
+/* The step is known only while running, and so whether it goes backwards. */
+static ValueId counted_step_axis(Import *im, ValueId x, uint32_t axis, RunEntries e) {
+  SymInt size = ex_dim(im, x, axis);
+  ValueId start = run_bound(im, e.start, size, 0, size), end = run_bound(im, e.end, size, 0, size),
+          forward = ex_with(im, OP_GT_TENSOR, e.step, 0), back = ex_sub(im, start, end);
+  run_bounds_backwards(im, size, &e.start, &e.end);
+  back = ex_where(im, forward, back, ex_sub(im, e.end, e.start));
+  e.start = ex_where(im, forward, start, e.start);
+  return counted(im, x, axis, &e, back, ex_unary(im, OP_ABS, e.step),
+                 sym_upper(&im->g->syms, size));
 }
 
 /* One axis may have a start and an end that are known, beside others. */
@@ -168,13 +191,24 @@ static void counted_slice(Import *im, ValueId x, const Dims *s, const SliceLists
   out(im, 0, x);
 }
 
+/* Whether a list that names a dim, or may. */
+static bool may_slice(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank) {
+  bool may = !r->axes && dim < r->count;
+  for (uint32_t j = 0; r->axes && j < r->count && import_ok(im) && !may; j++) {
+    int64_t axis;
+    may = !one_const(im, element(im, r->axes, j), &axis) || import_axis(im, axis, rank) == dim;
+  }
+  return may;
+}
+
 /* With steps known to be forward, a dim that keeps its size is kept as it is. */
 static void run_slice(Import *im, ValueId x, const Dims *s, RunSlice r) {
   Dims declared;
   if (!out_declared_dims(im, 0, &declared)) {
-    static const char *const lists[] = {"the start of a slice", "the end of a slice",
-                                        "the axes of a slice", "the step of a slice"};
-    fail_first_not_known(im, lists, COUNT_OF(lists));
+    for (uint32_t i = 0; i < s->rank && import_ok(im); i++)
+      if (may_slice(im, &r, i, s->rank))
+        x = counted_step_axis(im, x, i, run_axis(im, &r, i, s->rank));
+    out(im, 0, x);
     return;
   }
   if (declared.rank != s->rank)
@@ -233,7 +267,7 @@ static void slice_inputs(Import *im, ValueId x, const Dims *s) {
   else if (counted)
     counted_slice(im, x, s, &l, (uint32_t)count);
   else
-    run_slice(im, x, s, (RunSlice){starts, axes, steps, (uint32_t)count});
+    run_slice(im, x, s, (RunSlice){starts, ends, axes, steps, (uint32_t)count});
 }
 
 void translate_slice(Import *im) {

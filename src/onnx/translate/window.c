@@ -1,17 +1,19 @@
 /* Windows of signal processing and the matrix of mel filters. */
 #include <math.h>
 
-#include "onnx/express.h"
+#include "onnx/data_sizes.h"
 
 static const double two_pi = 6.283185307179586476925;
 
 /* a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, less 1 when not periodic. The length
- * comes from a constant or from the declared output. */
+ * comes from a constant or from the declared output, or is read while running. */
 static void window(Import *im, double a0, double a1, double a2) {
   Dims s = {1, {0}};
   DType dtype = attr_dtype(im, "output_datatype", DTYPE_F32);
   bool periodic = attr_flag(im, "periodic", true);
-  if (!one_int(im, in(im, 0), &s.d[0]) && (!out_declared_dims(im, 0, &s) || s.rank != 1))
+  ValueId size = in_required(im, 0);
+  if (!one_int(im, size, &s.d[0]) && (!out_declared_dims(im, 0, &s) || s.rank != 1) &&
+      !data_sizes(im, EX_VIEW(im, size, 1), 0, "the size of the window", &s))
     fail_not_known(im, 0, "the size of the window");
   ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
