@@ -282,13 +282,13 @@ def of_dynamic_model(case, path):
 
 
 def choose(table, most):
-    """A seeded part of the cases of each operator, in the order of the table."""
+    """A seeded part of the cases of each operator, in the order of the table; a case more changes that of its own operator alone."""
     kinds = collections.defaultdict(list)
     for i, case in enumerate(table):
         kinds[kind_of(case)].append(i)
-    rng, chosen = random.Random(SEED), set()
+    chosen = set()
     for kind in sorted(kinds):
-        chosen.update(rng.sample(kinds[kind], min(most, len(kinds[kind]))))
+        chosen.update(random.Random(f"{SEED} {kind}").sample(kinds[kind], min(most, len(kinds[kind]))))
     return [table[i] for i in sorted(chosen)]
 
 
