@@ -27,7 +27,7 @@ ValueId change_out(Builder *b, ValueId v, DType wanted, const Change *changes);
 int64_t sign_extend(int64_t value, unsigned bits);
 
 /* The result of a division, right shift, abs or sign of u64, or of a conversion between it and
- * floats, computed with signed kernels; 0 when n is none of them. */
+ * floats, computed with signed kernels; 0 for other nodes. */
 ValueId unsigned64_spelt_out(Builder *b, NodeId n);
 
 #endif

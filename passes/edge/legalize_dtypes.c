@@ -290,9 +290,9 @@ Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   }
   if (changed)
     remove_unused(g);
+  fold_release(&l.fold);
   if (some_bits_vary(g))
     TRY(pass_rewrite(p, g, dynamic_bits, COUNT_OF(dynamic_bits)));
-  fold_release(&l.fold);
   pass_count(p, "calls", changed);
   return STATUS_OK;
 }

@@ -76,8 +76,8 @@ typedef struct DimTerms {
   void *user;
 } DimTerms;
 /* The size of a dim by a name that is an expression, as "past + new" of a mask, or as torch writes
- * sizes that follow others: "16*h", "2*(h//2) - 1". A name without operators is a term. False when
- * it is none, a term has no size, or the divisor is no number above 0. */
+ * sizes that follow others: "16*h", "2*(h//2) - 1". A name without operators is a term. False for
+ * other names, where a term has no size, and where a divisor is not a number above 0. */
 bool onnx_dim_expression(const DimTerms *terms, StrView name, SymInt *out);
 /* Whether a dim_param stands for any size and names nothing, as "?" does. Dims of such a name are
  * not equal, unless --dim names it. */

@@ -174,7 +174,7 @@ static Status input_fails(Import *im, StrView name, DiagCode code, const char *w
 
 /* The sizes of an input without a shape, not even a rank, as parts that are cut out of a model
  * have: those of the array that it is given, else of --dim INPUT:0, INPUT:1 and so on, as many as
- * there are. False when there is none. */
+ * there are. False when neither is given. */
 static bool given_shape(Import *im, StrView input, const GivenValue *given, Dims *dims) {
   if (given->text.data) {
     dims->rank = given->array.rank;

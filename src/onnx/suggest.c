@@ -40,9 +40,10 @@ typedef struct Suggester {
   uint32_t count;
   DimSuggestions *out;
   Intern initializers;
-  StrView name;   /* of the dim that is looked at: no term of itself */
-  DimFlag *flags; /* those given, then one a dim */
-  DimFlag *left;  /* of them, by an import */
+  StrView name;      /* of the dim that is looked at: no term of itself */
+  SymTable *numbers; /* of its terms */
+  DimFlag *flags;    /* those given, then one a dim */
+  DimFlag *left;     /* of them, by an import */
 } Suggester;
 
 /* --- which dims --- */
@@ -76,7 +77,8 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   ARENA_PUSH(s->arena, s->dims, s->count, (Dim){name, input, axis});
 }
 
-/* Whether a term of a name that is an expression gets its size elsewhere: 1 stands for it. */
+/* Whether a term of a name that is an expression gets its size elsewhere: a symbol stands for it.
+ */
 static bool has_size(void *user, StrView term, SymInt *size) {
   const Suggester *s = user;
   bool found = false;
@@ -84,7 +86,7 @@ static bool has_size(void *user, StrView term, SymInt *size) {
     found = sv_eq(s->options->dims[i].name, term);
   for (uint32_t i = 0; i < s->count && !found; i++)
     found = sv_eq(s->dims[i].name, term) && !sv_eq(term, s->name);
-  *size = 1;
+  *size = sym_symbol(s->numbers, term, 1, INT32_MAX, false);
   return found;
 }
 
@@ -92,6 +94,7 @@ static bool has_size(void *user, StrView term, SymInt *size) {
 static void drop_expressions(Suggester *s) {
   SymTable numbers = {0};
   DimTerms terms = {&numbers, has_size, s};
+  s->numbers = &numbers;
   uint32_t kept = 0;
   SymInt size;
   for (uint32_t i = 0; i < s->count; i++) {
