@@ -68,12 +68,15 @@ static Status require(Symints *s, const Requirement *r, NodeId last) {
   return b.status;
 }
 
-/* A size of an input that has a range, the first time that an input has it. */
+/* A size of an input that has a range, or the symbol that it is a multiple of, the first time that
+ * an input has it. */
 static Status check_least(Symints *s, SymInt size, int64_t least, bool *checked, NodeId last,
                           uint64_t *checks) {
   if (sym_is_const(size))
     return STATUS_OK;
   const SymExpr *e = sym_expr(&s->g->syms, size);
+  if (e->kind == SYM_SUM && e->count == 1)
+    return check_least(s, e->terms[0], least, checked, last, checks);
   if (e->kind != SYM_SYMBOL || e->lo < least || checked[e->index])
     return STATUS_OK;
   checked[e->index] = true;
@@ -83,14 +86,40 @@ static Status check_least(Symints *s, SymInt size, int64_t least, bool *checked,
   return require(s, &(Requirement){OP_PRIM_GE, size, e->lo, 0, message}, last);
 }
 
+/* A size that is a multiple of a symbol plus a number, as "16*h": it was divided to find the
+ * symbol.
+ */
+static Status check_line(Symints *s, ValueId input, uint32_t dim, NodeId last, uint64_t *checks) {
+  Graph *g = s->g;
+  SymInt size = value_dim(g, input, dim);
+  const SymExpr *e = sym_is_const(size) ? NULL : sym_expr(&g->syms, size);
+  if (!e || e->kind != SYM_SUM || e->count != 1 || e->coefficients[0] == 1)
+    return STATUS_OK;
+  ++*checks;
+  TRY(symints_compute(s, size, last));
+  NodeId after;
+  ValueId wanted = symints_value(s, size, &after);
+  Builder b = symints_behind(s, after);
+  ValueId given = build(&b, OP_SYM_SIZE_INT, A_VAL(input), A_INT(dim)),
+          holds = build(&b, OP_PRIM_EQ, A_VAL(wanted), A_VAL(given));
+  StrView name = value_name(g, input);
+  const char *message =
+      arena_printf(s->p->scratch, "dimension %u of '%.*s' must be %.100s", dim,
+                   (int)min_i64((int64_t)name.size, 100), name.data, dim_text(g, size));
+  (void)build(&b, OP_REQUIRE, A_VAL(holds), A_STR(message));
+  return b.status;
+}
+
 static Status check_inputs(Symints *s, NodeId last, uint64_t *checks) {
   Graph *g = s->g;
   bool *checked = ARENA_ARRAY(s->p->scratch, bool, (size_t)g->syms.symbol_count + 1);
   int64_t least = least_checked(g);
   for (uint32_t i = 0; i < g->input_count; i++) {
     const Type t = *value_type(g, g->inputs[i]); /* a check adds types, which moves them all */
-    for (uint32_t k = 0; t.kind == TYPE_TENSOR && k < t.rank; k++)
+    for (uint32_t k = 0; t.kind == TYPE_TENSOR && k < t.rank; k++) {
+      TRY(check_line(s, g->inputs[i], k, last, checks));
       TRY(check_least(s, t.dims[k], least, checked, last, checks));
+    }
   }
   return STATUS_OK;
 }
