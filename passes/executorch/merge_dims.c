@@ -98,10 +98,14 @@ static ValueId merge(Builder *b, NodeId n) {
   return merged ? build_et_view(b, merged, dims.d, dims.rank) : 0;
 }
 
-/* A view that takes back what others did. */
+/* A view that takes back what others did. Views of sizes that vary may give a result the shape that
+ * its kernel loses (legalize_cats.c). */
 static ValueId view(Builder *b, NodeId n) {
   ValueId y = node_result(b->g, n, 0), base = view_base_of_type(b->g, y);
-  return base != y && value_def(b->g, base) && value_same_type(b->g, base, y) ? base : 0;
+  return base != y && is_plain(value_type(b->g, y)) && value_def(b->g, base) &&
+                 value_same_type(b->g, base, y)
+             ? base
+             : 0;
 }
 
 static void remove_unused_views(Graph *g) {

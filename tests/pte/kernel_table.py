@@ -279,8 +279,11 @@ class Bench:
     def not_in_place(self, pte, program):
         """Whether each call under test has its result where its operand was."""
         text = self.run("print", pte).stdout
-        places = dict(re.findall(r"(%\d+): [^=\n]*?@(\d+\+\d+)", text))
-        kernels = [re.findall(r"(%\d+)\b", line.split("loc(")[0]) for line in text.splitlines() if re.search(r"= (?!aten::clone\(|input|aten::sym_)[\w]+::", line)]
+        places = {}
+        for value, place in re.findall(r"(%\d+): [^=\n]*?@(\d+\+\d+|%\d+)", text):
+            places[value] = places.get(place, place)  # a view has that of its base
+        calls = [line for line in text.splitlines() if not line.endswith("// no call")]
+        kernels = [re.findall(r"(%\d+)\b", line.split("loc(")[0]) for line in calls if re.search(r"= (?!aten::clone\(|input|aten::sym_)[\w]+::", line)]
         tested = [c for c in program.tested if c.op != "aten::clone"]  # it cannot be told from the copies around the calls
         if len(kernels) != len(tested):
             return f"{len(kernels)} kernels under test, {len(tested)} written"
