@@ -58,6 +58,12 @@ typedef struct XnnTranspose {
   TransposeReason what;
 } XnnTranspose;
 
+/* A size that a view splits; several: into two dynamic sizes or more, which no reshape can do. */
+typedef struct XnnSplit {
+  SymInt size;
+  bool several;
+} XnnSplit;
+
 /* A view whose dims have to be merged in memory. */
 typedef struct XnnJoin {
   NodeId view;
@@ -86,7 +92,7 @@ typedef struct XnnLowering {
   NodeId blame; /* a view whose result the node that was refused wants in one piece; 0: none */
   XnnJoin *joins;
   uint32_t join_count, join_capacity;
-  SymInt *splits; /* sizes that views of the partition split into several dynamic ones */
+  XnnSplit *splits; /* sizes that views of the partition split into dynamic ones */
   uint32_t split_count, split_capacity;
   Refusal refusal; /* why the node is not supported; no rule: it is */
 } XnnLowering;
@@ -221,12 +227,14 @@ XnnId xl_straight(XnnLowering *l, Permuted t, uint32_t rank);
 void xl_dynamic_view(XnnLowering *l, ValueId x, ValueId y);
 /* Whether a view merges, or splits, dims two or more of which are dynamic. */
 typedef struct DynamicDims {
-  bool joins, splits;
-  SymInt joined, split; /* the size of such a dim */
+  bool joins, splits, several; /* several: two or more of the sizes of a split are dynamic */
+  SymInt joined, split;        /* the size of such a dim */
 } DynamicDims;
 DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y);
 /* Whether y, the result of a view, has dynamic dims that no reshape of XNNPACK can infer. */
 bool xl_is_dynamic_view(XnnLowering *l, ValueId x, ValueId y);
+/* Whether x is stored unmerged, and a view with the dims of y can leave it so. */
+bool xl_keeps_unmerged(XnnLowering *l, ValueId x, ValueId y);
 /* After a refusal for the sake of a view: has it join its dims next time; false: it cannot. */
 bool xl_join_at_blamed(XnnLowering *l);
 /* After a view was refused that splits what another one has joined: has that be done late. */

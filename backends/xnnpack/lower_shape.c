@@ -19,7 +19,7 @@ void lower_view(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (xl_is_moved(l, y))
     return;
-  if (xl_is_dynamic_view(l, x, y)) {
+  if (xl_is_dynamic_view(l, x, y) || xl_keeps_unmerged(l, x, y)) {
     xl_dynamic_view(l, x, y);
     return;
   }

@@ -44,11 +44,15 @@ static Group next_group(Graph *g, ValueId x, uint32_t i, ValueId y, uint32_t k) 
   return (Group){0};
 }
 
-static bool varies(Graph *g, ValueId v, uint32_t from, uint32_t count) {
+static uint32_t dynamic_dims(const Graph *g, ValueId v, uint32_t from, uint32_t count) {
+  uint32_t dynamic = 0;
   for (uint32_t i = from; i < from + count; i++)
-    if (!sym_is_const(value_dim(g, v, i)))
-      return count > 1;
-  return false;
+    dynamic += !sym_is_const(value_dim(g, v, i));
+  return dynamic;
+}
+
+static bool varies(const Graph *g, ValueId v, uint32_t from, uint32_t count) {
+  return count > 1 && dynamic_dims(g, v, from, count) > 0;
 }
 
 DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y) {
@@ -65,6 +69,7 @@ DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y) {
     }
     if (varies(g, y, k, group.y_count) && group.x_count == 1) {
       found.splits = true;
+      found.several = dynamic_dims(g, y, k, group.y_count) > 1;
       found.split = group.size;
     }
   }
@@ -76,9 +81,35 @@ bool xl_is_dynamic_view(XnnLowering *l, ValueId x, ValueId y) {
     return true;
   DynamicDims found = xl_dynamic_dims(l->g, x, y);
   for (uint32_t i = 0; i < l->split_count && found.joins; i++)
-    if (l->splits[i] == found.joined)
+    if (l->splits[i].size == found.joined)
       return true;
   return false;
+}
+
+/* Whether v has a dim of that size behind dims of the product `before`. */
+static bool has_dim(Graph *g, ValueId v, SymInt before, SymInt size) {
+  SymInt product = 1;
+  for (uint32_t i = 0; i < value_rank(g, v); i++) {
+    if (product == before && value_dim(g, v, i) == size)
+      return true;
+    product = sym_mul(&g->syms, product, value_dim(g, v, i));
+  }
+  return false;
+}
+
+bool xl_keeps_unmerged(XnnLowering *l, ValueId x, ValueId y) {
+  bool unmerged = false;
+  if (!xl_has_permuted(l, x))
+    return false;
+  Permuted t = xl_permuted(l, x);
+  SymInt before = 1;
+  for (uint32_t i = 0; i < value_rank(l->g, x); i++) {
+    if (t.more[i] && !has_dim(l->g, y, before, value_dim(l->g, x, i)))
+      return false;
+    unmerged |= t.more[i] > 0;
+    before = sym_mul(&l->g->syms, before, value_dim(l->g, x, i));
+  }
+  return unmerged;
 }
 
 /* --- steps of a view --- */

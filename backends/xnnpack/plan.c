@@ -145,9 +145,6 @@ static void want(Plan *p, ValueId v, uint32_t vertex) {
             (Want){(uint32_t)(place - p->l->places.items), vertex});
 }
 
-/* A value in the memory of l->arena with one step more than x, the operand of n; NULL when it has
- * to be computed. It can be had by one transpose from either layout and in either layout, and one
- * dim may vary, so that getting it is never refused. */
 /* Has each way from a layout of the source to one of y few enough dims? */
 static bool routes_fit(Graph *g, const Moves *m, ValueId y) {
   for (uint32_t from = 0; from <= xl_has_layouts(g, m->from); from++)
@@ -157,6 +154,19 @@ static bool routes_fit(Graph *g, const Moves *m, ValueId y) {
   return true;
 }
 
+/* Whether a view of the partition splits one of the dims into several dynamic ones: it may be
+ * stored unmerged, and these steps begin with a whole value. */
+static bool may_be_unmerged(const XnnLowering *l, ValueId v) {
+  for (uint32_t i = 0; i < l->split_count; i++)
+    for (uint32_t k = 0; k < value_rank(l->g, v) && l->splits[i].several; k++)
+      if (value_dim(l->g, v, k) == l->splits[i].size)
+        return true;
+  return false;
+}
+
+/* A value in the memory of l->arena with one step more than x, the operand of n; NULL when it has
+ * to be computed. It can be had by one transpose from either layout and in either layout, and one
+ * dim may vary, so that getting it is never refused. */
 static const Moves *steps(XnnLowering *l, NodeId n, bool permutes) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
@@ -201,7 +211,9 @@ static void add_node(Plan *p, NodeId n, uint32_t i) {
   Graph *g = p->l->g;
   XnnLayouts layouts = xl_layouts(node_cget(g, n)->op);
   bool moves = layouts == XL_VIEW || layouts == XL_PERMUTE;
-  const Moves *m = moves ? steps(p->l, n, layouts == XL_PERMUTE) : NULL;
+  const Moves *m = NULL;
+  if (moves && !may_be_unmerged(p->l, node_value(g, n, 0)))
+    m = steps(p->l, n, layouts == XL_PERMUTE);
   if (m) {
     places_make(&p->l->places, node_result(g, n, 0))->moves = m;
     return;
@@ -316,6 +328,16 @@ static void take_first_layouts(Plan *p, const NodeId *nodes, uint32_t count) {
   }
 }
 
+/* Once for each size: a graph has few, whatever the number of its views. */
+static void note_split(XnnLowering *l, XnnSplit split) {
+  for (uint32_t i = 0; i < l->split_count; i++)
+    if (l->splits[i].size == split.size) {
+      l->splits[i].several |= split.several;
+      return;
+    }
+  POOL_PUSH(l->splits, l->split_count, l->split_capacity, split);
+}
+
 /* Sizes that views split again: only those have to be stored unmerged. */
 static void note_splits(XnnLowering *l, const NodeId *nodes, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
@@ -323,9 +345,8 @@ static void note_splits(XnnLowering *l, const NodeId *nodes, uint32_t count) {
       continue;
     DynamicDims found =
         xl_dynamic_dims(l->g, node_value(l->g, nodes[i], 0), node_result(l->g, nodes[i], 0));
-    if (!found.splits)
-      continue;
-    POOL_PUSH(l->splits, l->split_count, l->split_capacity, found.split);
+    if (found.splits)
+      note_split(l, (XnnSplit){found.split, found.several});
   }
 }
 
