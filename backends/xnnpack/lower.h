@@ -233,6 +233,8 @@ typedef struct DynamicDims {
 DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y);
 /* Whether y, the result of a view, has dynamic dims that no reshape of XNNPACK can infer. */
 bool xl_is_dynamic_view(XnnLowering *l, ValueId x, ValueId y);
+/* How views of the partition split that size; NULL: not at all. */
+XnnSplit *xl_split_of(const XnnLowering *l, SymInt size);
 /* Whether x is stored unmerged, and a view with the dims of y can leave it so. */
 bool xl_keeps_unmerged(XnnLowering *l, ValueId x, ValueId y);
 /* After a refusal for the sake of a view: has it join its dims next time; false: it cannot. */

@@ -80,10 +80,14 @@ bool xl_is_dynamic_view(XnnLowering *l, ValueId x, ValueId y) {
   if (xl_dynamic_dim_count(l->g, y) > 1)
     return true;
   DynamicDims found = xl_dynamic_dims(l->g, x, y);
-  for (uint32_t i = 0; i < l->split_count && found.joins; i++)
-    if (l->splits[i].size == found.joined)
-      return true;
-  return false;
+  return found.joins && xl_split_of(l, found.joined);
+}
+
+XnnSplit *xl_split_of(const XnnLowering *l, SymInt size) {
+  for (uint32_t i = 0; i < l->split_count; i++)
+    if (l->splits[i].size == size)
+      return &l->splits[i];
+  return NULL;
 }
 
 /* Whether v has a dim of that size behind dims of the product `before`. */

@@ -157,10 +157,11 @@ static bool routes_fit(Graph *g, const Moves *m, ValueId y) {
 /* Whether a view of the partition splits one of the dims into several dynamic ones: it may be
  * stored unmerged, and these steps begin with a whole value. */
 static bool may_be_unmerged(const XnnLowering *l, ValueId v) {
-  for (uint32_t i = 0; i < l->split_count; i++)
-    for (uint32_t k = 0; k < value_rank(l->g, v) && l->splits[i].several; k++)
-      if (value_dim(l->g, v, k) == l->splits[i].size)
-        return true;
+  for (uint32_t i = 0; i < value_rank(l->g, v); i++) {
+    const XnnSplit *split = xl_split_of(l, value_dim(l->g, v, i));
+    if (split && split->several)
+      return true;
+  }
   return false;
 }
 
@@ -330,12 +331,11 @@ static void take_first_layouts(Plan *p, const NodeId *nodes, uint32_t count) {
 
 /* Once for each size: a graph has few, whatever the number of its views. */
 static void note_split(XnnLowering *l, XnnSplit split) {
-  for (uint32_t i = 0; i < l->split_count; i++)
-    if (l->splits[i].size == split.size) {
-      l->splits[i].several |= split.several;
-      return;
-    }
-  POOL_PUSH(l->splits, l->split_count, l->split_capacity, split);
+  XnnSplit *known = xl_split_of(l, split.size);
+  if (known)
+    known->several |= split.several;
+  else
+    POOL_PUSH(l->splits, l->split_count, l->split_capacity, split);
 }
 
 /* Sizes that views split again: only those have to be stored unmerged. */

@@ -55,7 +55,14 @@ typedef struct Requirement {
   const char *message; /* what is said where it does not hold */
 } Requirement;
 
-/* Ends the call unless it holds. last: the last node that was there before. */
+/* The comparison of two numbers, and the end of the call unless it holds. */
+static Status compare(Builder *b, OpId op, ArgIn left, ArgIn right, const char *message) {
+  ValueId holds = build(b, op, left, right);
+  (void)build(b, OP_REQUIRE, A_VAL(holds), A_STR(message));
+  return b->status;
+}
+
+/* last: the last node that was there before. */
 static Status require(Symints *s, const Requirement *r, NodeId last) {
   TRY(symints_compute(s, r->left, last));
   TRY(symints_compute(s, r->right, last));
@@ -63,9 +70,7 @@ static Status require(Symints *s, const Requirement *r, NodeId last) {
   ArgIn lhs = side(s, r->left, &behind), rhs = side(s, r->right, &behind);
   Builder b = symints_behind(s, behind);
   b.loc = r->loc;
-  ValueId holds = build(&b, r->op, lhs, rhs);
-  (void)build(&b, OP_REQUIRE, A_VAL(holds), A_STR(r->message));
-  return b.status;
+  return compare(&b, r->op, lhs, rhs, r->message);
 }
 
 /* A size of an input that has a range, or the symbol that it is a multiple of, the first time that
@@ -100,14 +105,12 @@ static Status check_line(Symints *s, ValueId input, uint32_t dim, NodeId last, u
   NodeId after;
   ValueId wanted = symints_value(s, size, &after);
   Builder b = symints_behind(s, after);
-  ValueId given = build(&b, OP_SYM_SIZE_INT, A_VAL(input), A_INT(dim)),
-          holds = build(&b, OP_PRIM_EQ, A_VAL(wanted), A_VAL(given));
+  ValueId given = build(&b, OP_SYM_SIZE_INT, A_VAL(input), A_INT(dim));
   StrView name = value_name(g, input);
   const char *message =
       arena_printf(s->p->scratch, "dimension %u of '%.*s' must be %.100s", dim,
                    (int)min_i64((int64_t)name.size, 100), name.data, dim_text(g, size));
-  (void)build(&b, OP_REQUIRE, A_VAL(holds), A_STR(message));
-  return b.status;
+  return compare(&b, OP_PRIM_EQ, A_VAL(wanted), A_VAL(given), message);
 }
 
 static Status check_inputs(Symints *s, NodeId last, uint64_t *checks) {
