@@ -28,7 +28,7 @@
 #include "passes/executorch/views.h"
 #include "passes/executorch/window_lines.h"
 #include "passes/executorch/window_rows.h"
-#include "passes/pass.h"
+#include "passes/source/weight_codes.h"
 
 enum {
   LEAST_SHARE = 10, /* one of so many products must be in what is gathered, */
@@ -66,11 +66,16 @@ typedef struct Choice {
   uint64_t more;  /* bytes beyond these that bands may take that fit nowhere else */
 } Choice;
 
+/* Weights that are widened count as constants: divide_weights finds out where they fit. */
 static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   Liveness apart;
+  WidenedWeight *weights;
+  uint32_t count = widened_weights(g, scratch, &weights);
   TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &c->live));
+  widened_weights_free(g, weights, count, &c->live);
   c->use = liveness_in_use(&c->live, scratch, &c->need);
   TRY(liveness_compute(g, scratch, (LivenessOptions){0}, &apart));
+  widened_weights_free(g, weights, count, &apart);
   c->limit = liveness_bound(&apart, PLAN_ALIGNMENT, scratch);
   c->limit = c->limit > c->need ? c->limit : c->need;
   return STATUS_OK;

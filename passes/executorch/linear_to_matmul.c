@@ -14,6 +14,7 @@
  *                   8192 products are 1 to 3 us slower than mm and add, or faster, and calls are
  *                   saved. */
 #include "passes/executorch/transpose.h"
+#include "passes/executorch/views.h"
 #include "passes/pass.h"
 
 enum { COPIES_MAX = 32 << 20, SMALL = 8192, BESIDE = 1000 };
@@ -54,7 +55,8 @@ static bool is_small(const Products *p, ValueId result, SymInt length) {
          work * BESIDE <= p->convolutions;
 }
 
-/* The transpose of a constant matrix; 0 when w is no constant, or too large. */
+/* The transpose of a constant matrix, whose rows may have several dims; 0 when w is no constant, or
+ * too large. */
 static ValueId transposed_weight(Products *p, ValueId w) {
   Graph *g = p->g;
   if (!value_is_const(g, w) || w >= p->transposed_count)
@@ -62,16 +64,49 @@ static ValueId transposed_weight(Products *p, ValueId w) {
   if (p->transposed[w])
     return p->transposed[w];
   const Constant *c = value_constant(g, w);
-  if (c->size > COPIES_MAX - p->copied)
+  if (c->size == 0 || c->size > COPIES_MAX - p->copied)
     return 0;
-  SymInt rows = value_dim(g, w, 0), columns = value_dim(g, w, 1);
   DType dtype = value_dtype(g, w);
+  SymInt rows = value_dim(g, w, 0), columns = (SymInt)(c->size / dtype_size(dtype)) / rows;
   uint8_t *data = arena_alloc(&g->arena, c->size);
   transpose_matrix(data, c->data, (uint64_t)rows, (uint64_t)columns, dtype_size(dtype));
   TypeId type = graph_tensor_type(g, dtype, 2, (SymInt[]){columns, rows}, ORDER_CONTIGUOUS);
   p->copied += c->size;
   Constant bytes = {.data = data, .size = c->size};
   return p->transposed[w] = graph_add_constant(g, type, bytes, value_cget(g, w)->name);
+}
+
+/* v, which has one entry for each row of a matrix, with one for each column of its transpose; a
+ * number as it is. 0 when v is something else. */
+static ValueId along_columns(Builder *b, ValueId v, SymInt rows) {
+  const Graph *g = b->g;
+  Dims dims = value_dims(g, v);
+  if (!value_is_const(g, v) || dims_count(dims.d, 0, dims.rank) > rows)
+    return 0;
+  if (dims.rank == 0)
+    return v;
+  return dims.d[0] == rows ? build_reshaped(b, v, &rows, 1) : 0;
+}
+
+/* The transpose of a matrix whose constant codes are widened, and perhaps scaled by row; 0 when w
+ * is something else. */
+static ValueId transposed_widening(Builder *b, ValueId w, SymInt rows) {
+  const Graph *g = b->g;
+  NodeId n = value_def(g, w);
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  if (value_rank(g, w) == 0 || value_dim(g, w, 0) != rows)
+    return 0;
+  if (op == OP_TO_COPY) {
+    ValueId codes = transposed_weight(b->data, node_value(g, n, 0));
+    return codes ? build_cast(b, codes, value_dtype(g, w)) : 0;
+  }
+  if (op == OP_VIEW_COPY)
+    return transposed_widening(b, node_value(g, n, 0), rows);
+  if (op != OP_MUL_TENSOR && op != OP_SUB_TENSOR)
+    return 0;
+  ValueId by = along_columns(b, node_value(g, n, 1), rows),
+          x = by ? transposed_widening(b, node_value(g, n, 0), rows) : 0;
+  return x ? build_binary(b, op, x, by) : 0;
 }
 
 static ValueId in_shape_of(Builder *b, ValueId v, ValueId like) {
@@ -96,7 +131,8 @@ static ValueId rewrite_linear(Builder *b, NodeId n) {
   if (rows == 1) {
     y = build(b, OP_MM, A_VAL(w), A_VAL(build_view(b, x, (SymInt[]){length, 1}, 2)));
   } else {
-    other = transposed_weight(p, w);
+    other = value_is_const(g, w) ? transposed_weight(p, w)
+                                 : transposed_widening(b, w, value_dim(g, w, 0));
     if (!other)
       return 0;
     y = build(b, OP_MM, A_VAL(build_view(b, x, (SymInt[]){rows, length}, 2)), A_VAL(other));

@@ -6,10 +6,11 @@
  * codes then, whatever is between. */
 #include "interp/fold.h"
 #include "ops/quantized.h"
-#include "passes/pass.h"
+#include "passes/source/weight_codes.h"
 
 static ValueId fold_one(Builder *b, NodeId n) {
-  ValueId folded = fold_node(b, n);
+  const bool *stays = b->data;
+  ValueId folded = stays && stays[n] ? 0 : fold_node(b, n);
   if (folded)
     graph_replace_results(b->g, n, folded);
   return folded;
@@ -29,9 +30,10 @@ static Status fold_quantized(PassContext *p, Graph *g) {
 Status pass_fold_constants(PassContext *p, Graph *g) {
   static const RewriteRule rules[] = {{OP_NONE, fold_one, "nodes folded"}};
   Fold fold;
+  bool *stays = p->options->fold_limit ? NULL : weight_codes(g, p->scratch);
   fold_init(&fold, p->options->fold_limit);
   fold.keep_transposes = fold.keep_widenings = g->level == LEVEL_ATEN; /* recovery comes first */
-  Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .fold_data = &fold};
+  Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .fold_data = &fold, .data = stays};
   Status status = pass_rewriter(p, g, &r);
   fold_release(&fold);
   return status != STATUS_OK || p->options->fold_limit ? status : fold_quantized(p, g);

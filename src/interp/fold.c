@@ -14,11 +14,13 @@ void fold_release(Fold *f) {
   *f = (Fold){0};
 }
 
-/* Pure, not random, with a kernel. */
+static bool is_view(OpId op) { return op_has_trait(op, OP_VIEW) || op == OP_ET_VIEW; }
+
+/* Pure, not random, with a kernel or a view. */
 static bool fold_allowed(const Fold *f, OpId op) {
-  return op_row(op)->kernel && op != OP_EXECUTORCH_CALL_DELEGATE &&
-         !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM) &&
-         (f->dequantizes || !op_has_trait(op, OP_DEQUANTIZE));
+  return op == OP_ET_VIEW || (op_row(op)->kernel && op != OP_EXECUTORCH_CALL_DELEGATE &&
+                              !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM) &&
+                              (f->dequantizes || !op_has_trait(op, OP_DEQUANTIZE)));
 }
 
 /* Bytes of the operands together and of the largest one, or false when one is not a constant. */
@@ -81,7 +83,7 @@ static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t o
                    uint64_t largest) {
   OpId op = node_cget(g, n)->op;
   uint64_t first, work = is_run(g, n, &first) ? 0 : bytes + operand_bytes;
-  if (op_has_trait(op, OP_VIEW) || bytes + operand_bytes <= FOLD_ALWAYS_MAX)
+  if (is_view(op) || bytes + operand_bytes <= FOLD_ALWAYS_MAX)
     return true;
   if (op_has_trait(op, OP_COSTLY) &&
       (!costly_work(g, n, bytes, largest, &work) || work > FOLD_COSTLY_MAX + f->file))
@@ -171,7 +173,7 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
       !results_fit(f, g, n, operand_bytes, largest))
     return 0;
   uint32_t count = node_cget(g, n)->result_count;
-  if (op_has_trait(op, OP_VIEW) && count == 1)
+  if (is_view(op) && count == 1)
     return fold_view(g, n);
   if (is_run(g, n, &begin))
     return fold_run(g, n, begin);

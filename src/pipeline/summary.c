@@ -167,13 +167,17 @@ static void advise_backend(const Session *s, const Summary *f, StrBuf *out) {
 
 static void advise_size(const Session *s, const Summary *f, StrBuf *out) {
   uint64_t file = s->program.written.file_bytes;
+  bool limited = false;
   if (f->model_bytes == 0 || f->weights.small_bytes < MANY_BYTES ||
       f->weights.small_bytes < f->weights.bytes / 2 || file / 2 < f->model_bytes)
     return;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    limited |= s->program.methods[i].options->pass.fold_limit != 0;
   uint64_t tenths = work_times(file, 10) / f->model_bytes;
   strbuf_append(out, out->size ? SV("; ") : SV(""));
-  strbuf_printf(out, "8-bit weights became f32: the file is %llu.%llu x the model",
-                (unsigned long long)(tenths / 10), (unsigned long long)(tenths % 10));
+  strbuf_printf(out, "8-bit weights became f32: the file is %llu.%llu x the model%s",
+                (unsigned long long)(tenths / 10), (unsigned long long)(tenths % 10),
+                limited ? "" : " (--fold-limit 1K keeps them, for more memory or time)");
 }
 
 /* Codes of 4 bits that were chosen without samples. */

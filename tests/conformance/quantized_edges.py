@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 from quantized_draw import F32
 from quantized_lines import first_row, lines, real_products
 from quantized_text import F16, I8, I32, ODD, RNG, U8, codes, model, node, normal, pair, q
-from quantized_weights import channel_zeros, half_weights, narrow_blocks, nibble_blocks, nibble_channels, normalized_weights, tables
+from quantized_weights import channel_zeros, half_weights, narrow_blocks, nibble_blocks, nibble_channels, normalized_weights, tables, widened_weights
 
 PRODUCTS = "all but products"
 # 16 bits: what quantizes and dequantizes on floats. Rounding and limits are two nodes, none of them Clamp.
@@ -16,7 +16,7 @@ SPELT_OUT = {"Div", "Add", "Subtract", "Multiply"}
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases, narrow_blocks, tables, channel_zeros, half_weights, nibble_channels, nibble_blocks, lines, first_row, normalized_weights, moved_codes, real_products):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks, byte_blocks, halves, added_dims, uint16_moves, constants_at_run_time, large_weights, dead_channels, kept_codes, depthwise_phases, narrow_blocks, tables, channel_zeros, half_weights, nibble_channels, nibble_blocks, lines, first_row, normalized_weights, moved_codes, real_products, widened_weights):
         yield from make()
 
 

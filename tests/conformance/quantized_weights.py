@@ -101,3 +101,17 @@ def normalized_weights():
             "dr = DequantizeLinear(dq, ns, zero)\nv = Mul(wr, dr)\nvq = QuantizeLinear(v, vs, zero)\nvr = DequantizeLinear(vq, vs, zero)\ny = Conv(xr, vr) pads=2,2 group=2\n"
             "yq = QuantizeLinear(y, ys, zero)\nyr = DequantizeLinear(yq, ys, zero)\n")
     yield "normalized-weights", model(text, {"x": x}, parts, {"yr": F32}), {"x": x}, [0.05], set()
+
+
+def widened_weights():
+    """Weights of more than 1,024 codes, used so often, behind values that take so much memory, that portable programs widen them in each call, some in parts: beside floats, by channel and as one, with zero points."""
+    rng = np.random.default_rng(37)
+    for name, kind, shape, pads, zero in (("channels", I8, (24, 16, 3, 3), "pads=1,1,1,1", 0), ("one", U8, (48, 32, 3, 3), "pads=1,1,1,1", 117), ("points", I8, (64, 32, 1, 1), "", 0), ("strides", I8, (32, 16, 3, 3), "strides=2,2", 0)):
+        scales = F32(0.02) if zero else rng.uniform(0.01, 0.03, shape[0]).astype(F32)
+        x = (rng.integers(-8, 9, (1, shape[1], 36, 36)) / 4).astype(F32)
+        parts = {"wq": rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape).astype(kind), "ws": scales, "wz": np.full(np.shape(scales), zero, kind), "b": rng.standard_normal(shape[0]).astype(F32)}
+        yield f"widened-{name}", model(f"wr = DequantizeLinear(wq, ws, wz) axis=0\nm = AveragePool(x) kernel_shape=3,3 strides=3,3\na = Conv(m, wr, b) {pads}\ny = Relu(a)", {"x": x}, parts, {"y": F32}), {"x": x}, [None], set()
+    x = (rng.integers(-8, 9, (4, 80, 48)) / 4).astype(F32)
+    for name, shape, axis, text in (("columns", (48, 64), 1, "y = MatMul(m, wr)"), ("rows", (64, 48), 0, "y = Gemm(m, wr, b) transB=1"), ("left", (64, 80), 0, "y = MatMul(wr, m)")):
+        parts = {"wq": rng.integers(-128, 128, shape).astype(I8), "ws": rng.uniform(0.01, 0.03, 64).astype(F32), "wz": np.zeros(64, I8), "b": rng.standard_normal(64).astype(F32), "axes": np.array([0])}
+        yield f"widened-{name}", model(f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\nm = ReduceMax(x, axes) keepdims=0\n{text}", {"x": x}, parts, {"y": F32}), {"x": x}, [None], set()
