@@ -16,8 +16,9 @@
 #include "passes/source/weight_codes.h"
 
 enum {
-  PARTS_MAX = 8,
-  PART_USES = 8 /* of each element of a part, each time that it is widened */
+  PARTS_MAX = 32,
+  PART_LEAST = 1 << 10, /* elements */
+  PART_USES = 8         /* of each element of a part, each time that it is widened */
 };
 
 typedef struct Weights {
@@ -99,7 +100,7 @@ static uint32_t parts_within(const Weights *all, const WidenedWeight *w) {
   uint64_t room = all->limit - others;
   if (!divisible(g, w) || result_bytes(g, w->weight) > room)
     return 0;
-  for (uint32_t parts = 2; parts <= PARTS_MAX; parts *= 2)
+  for (uint32_t parts = 2; parts <= PARTS_MAX && w->elements / parts >= PART_LEAST; parts *= 2)
     if (own / parts <= room)
       return parts;
   return 0;

@@ -23,6 +23,7 @@
 #include "passes/quantize/blocks.h"
 #include "passes/quantize/precise.h"
 #include "passes/quantize/roles.h"
+#include "passes/source/weight_codes.h"
 
 enum {
   DEPTH_MAX = 8,
@@ -400,15 +401,25 @@ static bool saves_enough(const Graph *g, ValueId table) {
          TABLE_SAVES + (uint64_t)value_dim(g, table, 0) * sizeof(float);
 }
 
-/* Whether the weight of n is quantized. Floats times integers are computed of rows alone: weights
- * of convolutions would be made floats again. Rows of tables lose more in 8 bits than all else does
- * when activations are quantized at run time. */
-static bool has_codes(const Plan *p, NodeId n, const QuantWeight *w, QuantScheme scheme) {
-  bool weights_only = scheme != QUANT_INT8;
+/* Whether the weight of n, which computes in floats, is quantized. Backends compute floats times
+ * codes of rows alone, and would make floats of weights of convolutions; portable kernels widen
+ * large ones in each call. */
+static bool has_lone_codes(const PassContext *c, const Graph *g, NodeId n, const QuantWeight *w) {
+  if (node_cget(g, n)->op == OP_LINEAR)
+    return true;
+  return c->options->quantize->scheme != QUANT_INT8_DYNAMIC && !quantized_stands(c->options) &&
+         !node_bool(g, n, op_arg_index(OP_CONVOLUTION, "transposed")) &&
+         value_lazy_constant(g, w->constant)->size >= WIDENED_LEAST * sizeof(float);
+}
+
+/* Whether the weight of n is quantized. Rows of tables lose more in 8 bits than all else does when
+ * activations are quantized at run time. */
+static bool has_codes(const PassContext *c, const Plan *p, NodeId n, const QuantWeight *w) {
+  QuantScheme scheme = c->options->quantize->scheme;
   if (p->role[n] == ROLE_TABLE)
     return scheme != QUANT_INT8_DYNAMIC && saves_enough(p->g, w->constant);
-  bool alone = weights_only || p->floats[n];
-  return alone ? node_cget(p->g, n)->op == OP_LINEAR : p->integer[n];
+  bool alone = scheme != QUANT_INT8 || p->floats[n];
+  return alone ? has_lone_codes(c, p->g, n, w) : p->integer[n];
 }
 
 static Status observe_nodes(PassContext *c, Plan *p) {
@@ -424,7 +435,7 @@ static Status observe_nodes(PassContext *c, Plan *p) {
     if (n >= node_count) /* put here by this loop */
       continue;
     QuantRole role = (QuantRole)p->role[n];
-    bool codes = quant_weight(g, n, role, &w) && has_codes(p, n, &w, options->scheme);
+    bool codes = quant_weight(g, n, role, &w) && has_codes(c, p, n, &w);
     if (codes) {
       TRY(observe_weight(p, n, &w, block_of(p, n, &w, options, &blocks)));
       weights++;

@@ -19,7 +19,7 @@ static bool is_widening(const Graph *g, NodeId n) {
     return false;
   ValueId codes = node_value(g, n, 0);
   return value_is_const(g, codes) && dtype_in(value_dtype(g, codes), DT(I8) | DT(U8)) &&
-         value_lazy_constant(g, codes)->size >= LEAST;
+         value_lazy_constant(g, codes)->size >= WIDENED_LEAST;
 }
 
 bool widening_step(const Graph *g, NodeId n) {

@@ -6,6 +6,8 @@
 #include "passes/executorch/liveness.h"
 #include "passes/pass.h"
 
+enum { WIDENED_LEAST = 1 << 10 }; /* elements of a weight that is worth the calls */
+
 /* A constant of 8 bits as a weight. */
 typedef struct WidenedWeight {
   NodeId node;       /* converts the codes to f32 */

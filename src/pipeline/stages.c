@@ -231,8 +231,7 @@ static void warn_nothing(Session *s, DiagPlace place, const Method *m) {
   (void)diag_end(d);
 }
 
-/* --quantize that finds nothing to quantize, or gains nothing: the portable kernels compute in
- * floats, and weights are stored as what reads them takes. */
+/* --quantize that finds nothing to quantize. */
 static void check_quantize_used(Session *s) {
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--quantize");
@@ -251,20 +250,43 @@ static void check_quantize_used(Session *s) {
       continue;
     }
     quantized = true;
-    if (!quantized_stands(o))
-      (void)diag_report(&s->sink, DIAG_QUANTIZE_FLOATS, place,
-                        "method '" SV_FMT "' gets no smaller: portable kernels compute in floats, "
-                        "so its weights are stored as floats",
-                        SV_ARG(method_name(m)));
   }
   if (in_vain && !quantized)
     warn_nothing(s, place, in_vain);
 }
 
+static bool has_codes(const Graph *g) {
+  for (ValueId v = 1; v < g->value_count; v++)
+    if (value_is_const(g, v) && value_cget(g, v)->use_count &&
+        dtype_in(value_dtype(g, v), DT(I8) | DT(U8)))
+      return true;
+  return false;
+}
+
+/* --quantize that gains nothing: portable kernels compute in floats, and no weight stayed in 8 bits
+ * for each call to widen it. */
+static void check_quantize_gains(Session *s) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--quantize");
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    const PassOptions *o = &m->options->pass;
+    const PassRun *run = o->quantize ? find_conversion(s, m) : NULL;
+    if (run && has_converted(run) && !quantized_stands(o) && !has_codes(m->graph))
+      (void)diag_report(&s->sink, DIAG_QUANTIZE_FLOATS, place,
+                        "method '" SV_FMT "' gets no smaller: portable kernels compute in floats, "
+                        "so its weights are stored as floats",
+                        SV_ARG(method_name(m)));
+  }
+}
+
 static Status run_to_executorch(Session *s, StageId stage) {
   check_quantize_used(s);
   TRY(run_passes(s, stage));
-  return s->manager.stopped ? STATUS_OK : states_place(s);
+  if (s->manager.stopped)
+    return STATUS_OK;
+  check_quantize_gains(s);
+  return states_place(s);
 }
 
 static Status run_emit(Session *s, StageId stage) {
