@@ -6,7 +6,8 @@
  *
  * slice_scatter writes over its operand (OpRow.alias), so that there is one y. Where that is x, the
  * rows of x that the next band needs are copied before this band is written; a result of less
- * channels is that of x without the last ones. */
+ * channels is that of x without the last ones. Long rows are cut instead, those of a
+ * recording with a row for each electrode. */
 #include "passes/executorch/window_bands.h"
 
 #include "passes/executorch/liveness.h"
@@ -20,25 +21,30 @@ typedef struct Rows {
   int64_t above, below; /* zeros around them */
 } Rows;
 
-static Rows rows_of(const Graph *g, const Windows *w, int64_t first, int64_t rows) {
+/* Elements of x along a dim that so many windows next to each other read. */
+static int64_t reach(const Geometry *y, uint32_t axis, int64_t windows) {
+  return (windows - 1) * y->stride[axis] + (y->kernel[axis] - 1) * y->dilation[axis] + 1;
+}
+
+static Rows rows_of(const Graph *g, const Windows *w, uint32_t axis, int64_t first, int64_t rows) {
   const Geometry *y = &w->geometry;
-  int64_t height = value_dim(g, y->x, 2), begin = first * y->stride[0] - y->before[0];
-  int64_t end = begin + (rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1;
-  Rows r = {begin > 0 ? begin : 0, end < height ? end : height};
+  int64_t size = value_dim(g, y->x, 2 + axis), begin = first * y->stride[axis] - y->before[axis];
+  int64_t end = begin + reach(y, axis, rows);
+  Rows r = {begin > 0 ? begin : 0, end < size ? end : size};
   r.above = r.begin - begin;
   r.below = end - r.end;
   return r;
 }
 
 static int64_t rows_from(const Windows *w, Bands bands, int64_t first) {
-  int64_t left = w->geometry.size[0] - first;
+  int64_t left = w->geometry.size[bands.axis] - first;
   return left < bands.rows ? left : bands.rows;
 }
 
 /* Each band reads something of x, not zeros alone. */
 static bool all_read_x(const Graph *g, const Windows *w, Bands bands) {
-  for (int64_t first = 0; first < w->geometry.size[0]; first += bands.rows) {
-    Rows r = rows_of(g, w, first, rows_from(w, bands, first));
+  for (int64_t first = 0; first < w->geometry.size[bands.axis]; first += bands.rows) {
+    Rows r = rows_of(g, w, bands.axis, first, rows_from(w, bands, first));
     if (r.begin >= r.end)
       return false;
   }
@@ -47,24 +53,26 @@ static bool all_read_x(const Graph *g, const Windows *w, Bands bands) {
 
 /* Whether a band has its rows of x cut out: to be padded, or as their offset in x is no constant.
  */
-static bool cuts_rows(const Graph *g, const Windows *w) {
+static bool cuts_rows(const Graph *g, const Windows *w, uint32_t axis) {
   bool cuts = w->pads;
-  for (uint32_t i = 1; i < w->geometry.spatial; i++)
+  for (uint32_t i = axis + 1; i < w->geometry.spatial; i++)
     cuts |= !sym_is_const(value_dim(g, w->geometry.x, 2 + i));
   return cuts;
 }
 
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-BandBytes window_band_bytes(const Graph *g, const Windows *w, int64_t rows) {
+static BandBytes band_bytes(const Graph *g, const Windows *w, uint32_t axis, int64_t rows) {
   const Geometry *y = &w->geometry;
   uint64_t places =
       (uint64_t)rows * (uint64_t)sym_upper(&g->syms, y->batch) * dtype_size(value_dtype(g, y->x));
-  for (uint32_t i = 1; i < y->spatial; i++)
-    places *= (uint64_t)sym_upper(&g->syms, y->size[i]);
+  for (uint32_t i = 0; i < y->spatial; i++)
+    places *= i == axis ? 1 : (uint64_t)sym_upper(&g->syms, y->size[i]);
   uint64_t columns = places * (uint64_t)(y->in + y->bias_row) * (uint64_t)y->taps,
            product = places * (uint64_t)w->out;
   return (BandBytes){align_up(columns, PLAN_ALIGNMENT), align_up(product, PLAN_ALIGNMENT)};
+}
+
+BandBytes window_band_bytes(const Graph *g, const Windows *w, int64_t rows) {
+  return band_bytes(g, w, 0, rows);
 }
 
 /* The most bytes in use beside x and the result. Nothing overflows: windows_read has computed as
@@ -74,26 +82,29 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
   const SymTable *t = &g->syms;
   uint64_t sample = (uint64_t)sym_upper(t, y->batch) * dtype_size(value_dtype(g, y->x));
   uint64_t channels = (uint64_t)(y->in + y->bias_row), places = (uint64_t)bands.rows;
-  uint64_t high =
-      (uint64_t)((bands.rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1);
-  uint64_t plain = high, padded = high;
-  for (uint32_t i = 1; i < y->spatial; i++) {
+  uint64_t plain = (uint64_t)reach(y, bands.axis, bands.rows), padded = plain;
+  for (uint32_t i = 0; i < y->spatial; i++) {
+    if (i == bands.axis)
+      continue;
     uint64_t length = (uint64_t)sym_upper(t, value_dim(g, y->x, 2 + i));
     plain *= length;
     padded *= length + (uint64_t)(y->before[i] + y->after[i]);
     places *= (uint64_t)sym_upper(t, y->size[i]);
   }
-  const BandBytes bytes = window_band_bytes(g, w, bands.rows);
-  uint64_t slice = cuts_rows(g, w) ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
+  const BandBytes bytes = band_bytes(g, w, bands.axis, bands.rows);
+  uint64_t slice =
+      cuts_rows(g, w, bands.axis) ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
   padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
   uint64_t columns = bytes.columns, product = bytes.product;
   bool permuted = windows_are_permuted(y);
-  uint64_t other = permuted ? most(slice, product) : slice; /* rows to come, or the other order */
-  uint64_t need = most(most(slice + padded, padded + columns), product + most(columns, other));
+  uint64_t other =
+      permuted ? max_u64(slice, product) : slice; /* rows to come, or the other order */
+  uint64_t need =
+      max_u64(max_u64(slice + padded, padded + columns), product + max_u64(columns, other));
   if (!bands.over_x || w->out == y->in)
     return need;
   uint64_t widened = align_up(sample * (uint64_t)y->in * places, PLAN_ALIGNMENT);
-  return most(need, product + widened + slice);
+  return max_u64(need, product + widened + slice);
 }
 
 bool window_bands_fit_over_x(const Graph *g, const Windows *w) {
@@ -104,21 +115,29 @@ bool window_bands_fit_over_x(const Graph *g, const Windows *w) {
          memcmp(x->dims + 2, t->dims + 2, y->spatial * sizeof *x->dims) == 0;
 }
 
-Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room) {
+/* The fewest bands along that dim. */
+static Bands bands_along(const Graph *g, const Windows *w, Bands bands, uint64_t room) {
   const Geometry *y = &w->geometry;
-  int64_t all = y->size[0];
-  if (!sym_is_const(all) || !sym_is_const(value_dim(g, y->x, 2)))
+  int64_t all = y->size[bands.axis];
+  if (!sym_is_const(all) || !sym_is_const(value_dim(g, y->x, 2 + bands.axis)))
     return (Bands){0};
   for (uint32_t count = 2;
        count <= COUNT_MAX && count <= all && w->work / count >= BAND_PRODUCTS_MIN; count++) {
-    Bands bands = {.rows = (all + count - 1) / count, .over_x = over_x};
+    bands.rows = (all + count - 1) / count;
     bands.count = (uint32_t)((all + bands.rows - 1) / bands.rows);
-    if (over_x && bands.rows < y->before[0])
+    if (bands.over_x && bands.rows < y->before[0])
       break;
     if (bytes_of_band(g, w, bands) <= room && all_read_x(g, w, bands))
       return bands;
   }
   return (Bands){0};
+}
+
+Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room) {
+  Bands rows = bands_along(g, w, (Bands){.over_x = over_x}, room);
+  if (rows.count || over_x || w->geometry.spatial < 2)
+    return rows;
+  return bands_along(g, w, (Bands){.axis = 1}, room);
 }
 
 /* The convolution of one band alone; `from` has the rows of x that it reads. */
@@ -127,16 +146,16 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   Windows w = *whole;
   Geometry *y = &w.geometry;
   int64_t count = rows_from(whole, bands, first);
-  Rows rows = rows_of(g, whole, first, count);
-  y->size[0] = count;
+  Rows rows = rows_of(g, whole, bands.axis, first, count);
+  y->size[bands.axis] = count;
   y->direct = 0;
-  y->places = count;
-  y->before[0] = rows.above;
-  y->after[0] = rows.below;
-  for (uint32_t i = 1; i < y->spatial; i++)
+  y->places = 1;
+  y->before[bands.axis] = rows.above;
+  y->after[bands.axis] = rows.below;
+  for (uint32_t i = 0; i < y->spatial; i++)
     y->places = sym_mul(&g->syms, y->places, y->size[i]);
-  if (cuts_rows(g, whole)) {
-    y->x = build_slice(b, from, 2, rows.begin, rows.end, 1);
+  if (cuts_rows(g, whole, bands.axis)) {
+    y->x = build_slice(b, from, 2 + bands.axis, rows.begin, rows.end, 1);
     w.pads = y->bias_row;
     for (uint32_t i = 0; i < y->spatial; i++)
       w.pads |= y->before[i] > 0 || y->after[i] > 0;
@@ -144,7 +163,7 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   }
   y->x = from; /* the columns begin further down */
   y->offset = rows.begin;
-  for (uint32_t i = 1; i < y->spatial; i++)
+  for (uint32_t i = bands.axis + 1; i < y->spatial; i++)
     y->offset *= value_dim(g, whole->geometry.x, 2 + i);
   return w;
 }
@@ -162,24 +181,25 @@ static ValueId start(Builder *b, const Windows *w, Bands bands) {
 /* y with the rows of that band. */
 static ValueId write_band(Builder *b, const Windows *w, Bands bands, ValueId y, ValueId band,
                           int64_t first) {
-  int64_t phases = w->geometry.phases[0], end = first + rows_from(w, bands, first);
+  int64_t phases = w->geometry.phases[bands.axis], end = first + rows_from(w, bands, first);
   if (bands.over_x && band) /* as many channels as x */
     band = build_pad(b, band, 1, 0, w->geometry.in - value_dim(b->g, band, 1));
   if (b->status != STATUS_OK)
     return 0;
-  return build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(band), A_INT(2), A_INT(first * phases),
-               A_INT(end * phases), A_INT(1));
+  return build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(band), A_INT(2 + bands.axis),
+               A_INT(first * phases), A_INT(end * phases), A_INT(1));
 }
 
 static ValueId build_rows(Builder *b, const Windows *w, Bands bands) {
   ValueId x = w->geometry.x, y = start(b, w, bands);
-  bool cuts = cuts_rows(b->g, w);
+  bool cuts = cuts_rows(b->g, w, bands.axis);
   Windows next = band_at(b, w, x, bands, 0);
-  for (int64_t first = 0, end; first < w->geometry.size[0] && b->status == STATUS_OK; first = end) {
+  int64_t all = w->geometry.size[bands.axis];
+  for (int64_t first = 0, end; first < all && b->status == STATUS_OK; first = end) {
     Windows band = next;
     ValueId value = windows_product(b, &band, windows_columns(b, &band));
     end = first + rows_from(w, bands, first);
-    bool last = end == w->geometry.size[0];
+    bool last = end == all;
     if (!last && cuts)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
     y = write_band(b, w, bands, y, value, first);

@@ -12,7 +12,8 @@ enum {
 
 typedef struct Bands {
   uint32_t count;  /* 0: there is no way */
-  int64_t rows;    /* of the result, in all bands but the last */
+  uint32_t axis;   /* spatial dim that is cut: rows, or where one row takes too much columns */
+  int64_t rows;    /* of the result along it, in all bands but the last */
   bool over_x;     /* the result is written over x, which nothing else reads */
   bool loop;       /* the number of rows varies: count is the most that there can be */
   int64_t samples; /* not 0: so many samples, one after the other; count 1: all rows of one */
