@@ -1,15 +1,12 @@
-/* Widened weights (passes/source/weight_codes.h) where there is memory for
- * them.
+/* Widened weights (passes/source/weight_codes.h) where there is memory for them.
  *
- * The f32 of a weight need memory while it is read. Where they fit below what
- * everything else needs at one time, they stay. Else, where the weight is the
- * left operand of a product, as those of convolutions are, the product is
- * divided: each part has some rows of the weight, and the parts are widened one
- * after the other. Weights that do not fit in parts either become f32 in the
- * file.
+ * The f32 of a weight need memory while it is read. Where they fit below what everything else needs
+ * at one time, they stay. Else, where the weight is the left operand of a product, as those of
+ * convolutions are, the product is divided: each part has some rows of the weight, and the parts
+ * are widened one after the other. Weights that do not fit in parts either become f32 in the file.
  *
- * So the arena is that of the model with weights in f32: gather_windows, which
- * fills the memory that nothing else needs, knows nothing of these. */
+ * So the arena is that of the model with weights in f32: gather_windows, which fills the memory
+ * that nothing else needs, knows nothing of these. */
 #include "interp/fold.h"
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/views.h"
@@ -17,7 +14,7 @@
 
 enum {
   PARTS_MAX = 32,
-  PART_LEAST = 1 << 10, /* elements */
+  PART_LEAST = 1 << 10, /* elements, for each reader: the calls of a part take some 600 bytes */
   PART_USES = 8         /* of each element of a part, each time that it is widened */
 };
 
@@ -100,17 +97,16 @@ static uint32_t parts_within(const Weights *all, const WidenedWeight *w) {
   uint64_t room = all->limit - others;
   if (!divisible(g, w) || result_bytes(g, w->weight) > room)
     return 0;
-  for (uint32_t parts = 2; parts <= PARTS_MAX && w->elements / parts >= PART_LEAST; parts *= 2)
+  uint64_t least = (uint64_t)PART_LEAST * w->readers;
+  for (uint32_t parts = 2; parts <= PARTS_MAX && w->elements / parts >= least; parts *= 2)
     if (own / parts <= room)
       return parts;
   return 0;
 }
 
-static ValueId part_of_constant(Part *p, ValueId v) {
+static ValueId rows_of_constant(Part *p, ValueId v) {
   Graph *g = p->b.g;
   Dims dims = value_dims(g, v);
-  if (dims.rank == 0 || dims.d[0] != p->rows)
-    return v;
   dims.d[0] = p->end - p->begin;
   Constant bytes = *value_constant(g, v);
   uint64_t row = bytes.size / (uint64_t)p->rows;
@@ -121,23 +117,26 @@ static ValueId part_of_constant(Part *p, ValueId v) {
   return graph_add_constant(g, type, bytes, 0);
 }
 
-/* The rows of v, a constant or a step of the weight. */
-static ValueId part_of(void *user, ValueId v) {
-  Part *p = user;
+/* The rows of v, which is the weight or a step on the way to it. */
+static ValueId part_of(Part *p, ValueId v) {
   Graph *g = p->b.g;
-  if (value_is_const(g, v))
-    return part_of_constant(p, v);
   NodeId n = value_def(g, v);
   OpId op = node_cget(g, n)->op;
-  if (op != OP_VIEW_COPY && op != OP_ET_VIEW)
-    return build_again(&p->b, n, DTYPE_NONE, part_of, p);
-  Dims dims = value_dims(g, v);
-  dims.d[0] = p->end - p->begin;
-  return build_et_view(&p->b, part_of(p, node_value(g, n, 0)), dims.d, dims.rank);
+  if (op == OP_TO_COPY)
+    return build_cast(&p->b, rows_of_constant(p, node_value(g, n, 0)), value_dtype(g, v));
+  ValueId x = part_of(p, node_value(g, n, 0));
+  if (op == OP_VIEW_COPY || op == OP_ET_VIEW) {
+    Dims dims = value_dims(g, v);
+    dims.d[0] = p->end - p->begin;
+    return build_et_view(&p->b, x, dims.d, dims.rank);
+  }
+  ValueId by = node_value(g, n, 1);
+  bool by_row = value_rank(g, by) == value_rank(g, v) && value_rank(g, by) > 0 &&
+                value_dim(g, by, 0) == p->rows;
+  return build_binary(&p->b, op, x, by_row ? rows_of_constant(p, by) : by);
 }
 
-/* Removes the nodes that nothing uses, from the one that makes v back to the
- * first. */
+/* Removes the nodes that nothing uses, from the one that makes v back to the first. */
 static void remove_unused(Graph *g, ValueId v, NodeId first) {
   for (NodeId n = value_def(g, v), before; n && node_unused(g, n, 0); n = before) {
     before = n == first ? 0 : value_def(g, node_value(g, n, 0));

@@ -15,7 +15,7 @@
  *                   saved. */
 #include "passes/executorch/transpose.h"
 #include "passes/executorch/views.h"
-#include "passes/pass.h"
+#include "passes/source/weight_codes.h"
 
 enum { COPIES_MAX = 32 << 20, SMALL = 8192, BESIDE = 1000 };
 
@@ -76,16 +76,18 @@ static ValueId transposed_weight(Products *p, ValueId w) {
   return p->transposed[w] = graph_add_constant(g, type, bytes, value_cget(g, w)->name);
 }
 
-/* v, which has one entry for each row of a matrix, with one for each column of its transpose; a
- * number as it is. 0 when v is something else. */
-static ValueId along_columns(Builder *b, ValueId v, SymInt rows) {
+/* v, which has one entry for each row of x, with one for each column of its transpose; a number as
+ * it is. 0 when v is something else. */
+static ValueId along_columns(Builder *b, ValueId v, ValueId x) {
   const Graph *g = b->g;
   Dims dims = value_dims(g, v);
-  if (!value_is_const(g, v) || dims_count(dims.d, 0, dims.rank) > rows)
+  if (!value_is_const(g, v))
     return 0;
   if (dims.rank == 0)
     return v;
-  return dims.d[0] == rows ? build_reshaped(b, v, &rows, 1) : 0;
+  bool by_row = dims.rank == value_rank(g, x) && dims.d[0] == value_dim(g, x, 0) &&
+                dims_count(dims.d, 1, dims.rank) == 1;
+  return by_row ? build_reshaped(b, v, dims.d, 1) : 0;
 }
 
 /* The transpose of a matrix whose constant codes are widened, and perhaps scaled by row; 0 when w
@@ -100,11 +102,11 @@ static ValueId transposed_widening(Builder *b, ValueId w, SymInt rows) {
     ValueId codes = transposed_weight(b->data, node_value(g, n, 0));
     return codes ? build_cast(b, codes, value_dtype(g, w)) : 0;
   }
+  if (!n || !widening_step(g, n))
+    return 0;
   if (op == OP_VIEW_COPY)
     return transposed_widening(b, node_value(g, n, 0), rows);
-  if (op != OP_MUL_TENSOR && op != OP_SUB_TENSOR)
-    return 0;
-  ValueId by = along_columns(b, node_value(g, n, 1), rows),
+  ValueId by = along_columns(b, node_value(g, n, 1), node_value(g, n, 0)),
           x = by ? transposed_widening(b, node_value(g, n, 0), rows) : 0;
   return x ? build_binary(b, op, x, by) : 0;
 }

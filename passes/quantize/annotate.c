@@ -407,7 +407,7 @@ static bool saves_enough(const Graph *g, ValueId table) {
 static bool has_lone_codes(const PassContext *c, const Graph *g, NodeId n, const QuantWeight *w) {
   if (node_cget(g, n)->op == OP_LINEAR)
     return true;
-  return c->options->quantize->scheme != QUANT_INT8_DYNAMIC && !quantized_stands(c->options) &&
+  return c->options->quantize->scheme != QUANT_INT8_DYNAMIC && c->options->backend_count == 0 &&
          !node_bool(g, n, op_arg_index(OP_CONVOLUTION, "transposed")) &&
          value_lazy_constant(g, w->constant)->size >= WIDENED_LEAST * sizeof(float);
 }

@@ -30,7 +30,7 @@ static Status fold_quantized(PassContext *p, Graph *g) {
 Status pass_fold_constants(PassContext *p, Graph *g) {
   static const RewriteRule rules[] = {{OP_NONE, fold_one, "nodes folded"}};
   Fold fold;
-  bool *stays = p->options->fold_limit ? NULL : weight_codes(g, p->scratch);
+  bool *stays = p->options->fold_limit ? NULL : weight_codes(p, g);
   fold_init(&fold, p->options->fold_limit);
   fold.keep_transposes = fold.keep_widenings = g->level == LEVEL_ATEN; /* recovery comes first */
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .fold_data = &fold, .data = stays};

@@ -9,10 +9,8 @@
 
 #include "ops/work.h"
 
-enum {
-  LEAST = 1 << 10, /* elements */
-  USES = 32 /* products of two numbers in all of the graph for each element that is widened */
-};
+/* Products of two numbers in all of the graph for each element that is widened. */
+enum { USES = 32 };
 
 static bool is_widening(const Graph *g, NodeId n) {
   if (node_cget(g, n)->op != OP_TO_COPY || value_dtype(g, node_result(g, n, 0)) != DTYPE_F32)
@@ -23,12 +21,21 @@ static bool is_widening(const Graph *g, NodeId n) {
 }
 
 bool widening_step(const Graph *g, NodeId n) {
-  OpId op = node_cget(g, n)->op;
-  return op == OP_VIEW_COPY || op == OP_ET_VIEW ||
-         ((op == OP_SUB_TENSOR || op == OP_MUL_TENSOR) && value_is_const(g, node_value(g, n, 1)));
+  switch (node_cget(g, n)->op) {
+  case OP_VIEW_COPY:
+  case OP_ET_VIEW:
+    return true;
+  case OP_MUL_TENSOR:
+    return value_is_const(g, node_value(g, n, 1));
+  case OP_SUB_TENSOR:
+    return value_is_const(g, node_value(g, n, 1)) && node_scalar(g, n, 2) == 1;
+  default:
+    return false;
+  }
 }
 
-/* Whether v is a weight of n that its kernels, or those that passes make of it, read as it is. */
+/* Whether v is a weight of n that its kernels, or those that passes make of it, read as it is;
+ * that of linear is transposed (linear_to_matmul), so that each scale must belong to a row. */
 static bool is_weight(const Graph *g, NodeId n, ValueId v) {
   switch (node_cget(g, n)->op) {
   case OP_CONVOLUTION:
@@ -45,13 +52,28 @@ static bool is_weight(const Graph *g, NodeId n, ValueId v) {
   }
 }
 
+/* Whether there is one zero point and scale for each row, or for all. */
+static bool scaled_by_row(const Graph *g, ValueId weight, NodeId widening) {
+  for (NodeId n = value_def(g, weight); n != widening; n = value_def(g, node_value(g, n, 0))) {
+    OpId op = node_cget(g, n)->op;
+    Dims x = value_dims(g, node_value(g, n, 0));
+    if (op != OP_MUL_TENSOR && op != OP_SUB_TENSOR)
+      continue;
+    Dims by = value_dims(g, node_value(g, n, 1));
+    if (by.rank && (by.rank != x.rank || by.d[0] != x.d[0] || dims_count(by.d, 1, by.rank) != 1))
+      return false;
+  }
+  return true;
+}
+
 /* The weight that n widens; 0 when others than steps and products, or several at once, use it. */
 static ValueId weight_of(const Graph *g, NodeId n) {
   ValueId v = node_result(g, n, 0);
   for (NodeId user; (user = value_only_user(g, v)) && widening_step(g, user);)
     v = node_result(g, user, 0);
   for (UseId u = first_use(g, v); u; u = g->uses[u].next)
-    if (g->uses[u].node == NODE_OUTPUT || !is_weight(g, g->uses[u].node, v))
+    if (g->uses[u].node == NODE_OUTPUT || !is_weight(g, g->uses[u].node, v) ||
+        (node_cget(g, g->uses[u].node)->op == OP_LINEAR && !scaled_by_row(g, v, n)))
       return 0;
   return first_use(g, v) ? v : 0;
 }
@@ -115,16 +137,16 @@ static int by_uses(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-bool *weight_codes(Graph *g, Arena *scratch) {
+bool *weight_codes(const PassContext *p, Graph *g) {
   WidenedWeight *list;
-  uint32_t count = widened_weights(g, scratch, &list);
+  uint32_t count = p->options->backend_count ? 0 : widened_weights(g, p->scratch, &list);
   uint64_t work = 0;
   if (!count)
     return NULL;
   for (FOR_NODES(g, n))
     work = work_plus(work, node_work(g, n));
   qsort(list, count, sizeof *list, by_uses);
-  bool *stays = ARENA_ARRAY(scratch, bool, g->node_count);
+  bool *stays = ARENA_ARRAY(p->scratch, bool, g->node_count);
   uint64_t paid = work / USES;
   for (uint32_t i = 0; i < count && list[i].elements <= paid; i++) {
     if (list[i].readers > 1)

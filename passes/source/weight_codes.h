@@ -28,8 +28,9 @@ void widened_weights_free(const Graph *g, const WidenedWeight *list, uint32_t co
 bool widening_step(const Graph *g, NodeId n);
 
 /* By node: whether it widens a weight that one node reads, and is not to be folded, because this
- * takes little time beside what the whole graph computes. NULL: no node of g is such a one. Moves
- * these, and the steps behind them, in front of their readers. Lives in scratch. */
-bool *weight_codes(Graph *g, Arena *scratch);
+ * takes little time beside what the whole graph computes. NULL: no node of g is such a one, or a
+ * backend was chosen, which would get no constants. Moves these, and the steps behind them, in
+ * front of their readers. Lives in p->scratch. */
+bool *weight_codes(const PassContext *p, Graph *g);
 
 #endif
