@@ -110,8 +110,8 @@ def widened_weights():
         scales = F32(0.02) if zero else rng.uniform(0.01, 0.03, shape[0]).astype(F32)
         x = (rng.integers(-8, 9, (1, shape[1], 36, 36)) / 4).astype(F32)
         parts = {"wq": rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape).astype(kind), "ws": scales, "wz": np.full(np.shape(scales), zero, kind), "b": rng.standard_normal(shape[0]).astype(F32)}
-        yield f"widened-{name}", model(f"wr = DequantizeLinear(wq, ws, wz) axis=0\nm = AveragePool(x) kernel_shape=3,3 strides=3,3\na = Conv(m, wr, b) {pads}\ny = Relu(a)", {"x": x}, parts, {"y": F32}), {"x": x}, [None], set()
+        yield f"widened-{name}", model(f"wr = DequantizeLinear(wq, ws, wz) axis=0\nm = AveragePool(x) kernel_shape=3,3 strides=3,3\na = Conv(m, wr, b) {pads}\ny = Relu(a)", {"x": x}, parts, {"y": F32}), {"x": x}, [None], None
     x = (rng.integers(-8, 9, (4, 80, 48)) / 4).astype(F32)
     for name, shape, axis, text in (("columns", (48, 64), 1, "y = MatMul(m, wr)"), ("rows", (64, 48), 0, "y = Gemm(m, wr, b) transB=1"), ("left", (64, 80), 0, "y = MatMul(wr, m)")):
         parts = {"wq": rng.integers(-128, 128, shape).astype(I8), "ws": rng.uniform(0.01, 0.03, 64).astype(F32), "wz": np.zeros(64, I8), "b": rng.standard_normal(64).astype(F32), "axes": np.array([0])}
-        yield f"widened-{name}", model(f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\nm = ReduceMax(x, axes) keepdims=0\n{text}", {"x": x}, parts, {"y": F32}), {"x": x}, [None], set()
+        yield f"widened-{name}", model(f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\nm = ReduceMax(x, axes) keepdims=0\n{text}", {"x": x}, parts, {"y": F32}), {"x": x}, [None], None
