@@ -291,8 +291,11 @@ static Permuted operand(XnnLowering *l, ValueId x, ValueId y) {
 void xl_dynamic_view(XnnLowering *l, ValueId x, ValueId y) {
   Graph *g = l->g;
   View v = {.t = operand(l, x, y), .rank = value_rank(g, x)};
-  if (v.rank > XNN_MAX_RANK || value_rank(g, y) > XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", v.rank));
+  uint32_t most = v.rank > value_rank(g, y) ? v.rank : value_rank(g, y);
+  if (most > XNN_MAX_RANK) {
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", most));
+    return;
+  }
   for (uint32_t i = 0; i < v.rank && xl_ok(l); i++)
     v.dims[i] = value_dim(g, x, i);
   for (uint32_t i = 0; i < value_rank(g, y) && xl_ok(l); i++) {
