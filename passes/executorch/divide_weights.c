@@ -41,7 +41,7 @@ static Status measure_memory(Weights *all, Arena *scratch) {
   uint32_t position = 0;
   TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &live));
   all->use = liveness_in_use(&live, scratch, &peak);
-  widened_weights_free(g, all->list, all->count, &live);
+  widened_weights_discount(g, all->list, all->count, &live);
   all->others = liveness_in_use(&live, scratch, &all->limit);
   all->position = ARENA_ARRAY(scratch, uint32_t, g->node_count);
   for (FOR_NODES(g, n))

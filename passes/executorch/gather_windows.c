@@ -72,10 +72,10 @@ static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   WidenedWeight *weights;
   uint32_t count = widened_weights(g, scratch, &weights);
   TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &c->live));
-  widened_weights_free(g, weights, count, &c->live);
+  widened_weights_discount(g, weights, count, &c->live);
   c->use = liveness_in_use(&c->live, scratch, &c->need);
   TRY(liveness_compute(g, scratch, (LivenessOptions){0}, &apart));
-  widened_weights_free(g, weights, count, &apart);
+  widened_weights_discount(g, weights, count, &apart);
   c->limit = liveness_bound(&apart, PLAN_ALIGNMENT, scratch);
   c->limit = c->limit > c->need ? c->limit : c->need;
   return STATUS_OK;

@@ -109,8 +109,8 @@ uint32_t widened_weights(const Graph *g, Arena *scratch, WidenedWeight **list) {
   return count;
 }
 
-void widened_weights_free(const Graph *g, const WidenedWeight *list, uint32_t count,
-                          Liveness *live) {
+void widened_weights_discount(const Graph *g, const WidenedWeight *list, uint32_t count,
+                              Liveness *live) {
   for (uint32_t i = 0; i < count; i++)
     for (ValueId v = list[i].weight;; v = node_value(g, value_def(g, v), 0)) {
       uint32_t span = live->span_of[v];

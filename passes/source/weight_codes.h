@@ -21,8 +21,8 @@ typedef struct WidenedWeight {
 /* Fills *list, which lives in scratch, in the order of the graph. */
 uint32_t widened_weights(const Graph *g, Arena *scratch, WidenedWeight **list);
 /* Takes the memory of the f32 of these weights out of live. */
-void widened_weights_free(const Graph *g, const WidenedWeight *list, uint32_t count,
-                          Liveness *live);
+void widened_weights_discount(const Graph *g, const WidenedWeight *list, uint32_t count,
+                              Liveness *live);
 /* Whether n, behind such a conversion, subtracts zero points, multiplies by scales, or is a view,
  * which copies nothing. */
 bool widening_step(const Graph *g, NodeId n);
