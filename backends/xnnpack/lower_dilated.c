@@ -140,9 +140,7 @@ static XnnId filter(XnnLowering *l, const Dilated *d, const Part *h, const Part 
                           {dims[2], 1, 0},
                           {dims[3], taps, 0}}};
   uint64_t skipped = ((uint64_t)h->tap * c->kernel[1] + w->tap) * t.element;
-  t.source.data += skipped;
-  t.source.file_offset += skipped;
-  t.source.size -= skipped;
+  t.source = constant_run(t.source, skipped, t.source.size - skipped);
   SymInt sizes[] = {dims[0], dims[1], dims[2], dims[3]};
   TypeId type = graph_tensor_type(l->g, value_dtype(l->g, weight), 4, sizes, ORDER_CONTIGUOUS);
   ValueId v = graph_add_constant(l->g, type, constant_transform(l->g, &t), 0);

@@ -108,11 +108,9 @@ static ValueId rows_of_constant(Part *p, ValueId v) {
   Graph *g = p->b.g;
   Dims dims = value_dims(g, v);
   dims.d[0] = p->end - p->begin;
-  Constant bytes = *value_constant(g, v);
-  uint64_t row = bytes.size / (uint64_t)p->rows;
-  bytes.size = row * (uint64_t)dims.d[0];
-  bytes.data += row * (uint64_t)p->begin;
-  bytes.file_offset += row * (uint64_t)p->begin;
+  const Constant *whole = value_constant(g, v);
+  uint64_t row = whole->size / (uint64_t)p->rows;
+  Constant bytes = constant_run(*whole, row * (uint64_t)p->begin, row * (uint64_t)dims.d[0]);
   TypeId type = graph_tensor_type(g, value_dtype(g, v), dims.rank, dims.d, ORDER_CONTIGUOUS);
   return graph_add_constant(g, type, bytes, 0);
 }

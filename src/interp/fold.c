@@ -126,14 +126,11 @@ static ValueId fold_view(Graph *g, NodeId n) {
   return graph_add_constant(g, value_get(g, node_result(g, n, 0))->type, bytes, 0);
 }
 
-/* A run borrows the bytes, so that parts of weights stay in the file. */
 static ValueId fold_run(Graph *g, NodeId n, uint64_t first) {
-  Constant bytes = *value_lazy_constant(g, node_value(g, n, 0));
   ValueId y = node_result(g, n, 0);
-  uint64_t offset = first * dtype_size(value_dtype(g, y));
-  bytes.size = type_bytes_upper(g, value_type(g, y));
-  bytes.data += offset;
-  bytes.file_offset += offset;
+  Constant bytes =
+      constant_run(*value_lazy_constant(g, node_value(g, n, 0)),
+                   first * dtype_size(value_dtype(g, y)), type_bytes_upper(g, value_type(g, y)));
   return graph_add_constant(g, value_get(g, y)->type, bytes, 0);
 }
 

@@ -311,6 +311,14 @@ static inline const Constant *value_lazy_constant(const Graph *g, ValueId v) {
 }
 /* c with its bytes, which are computed when they are not there. Good as long as the graph. */
 const Constant *constant_made(const Constant *c);
+/* Bytes [first, first + size) of c, borrowed, so that those of a file stay there. c is not computed
+ * by a transform. */
+static inline Constant constant_run(Constant c, uint64_t first, uint64_t size) {
+  c.data += first;
+  c.file_offset += first;
+  c.size = size;
+  return c;
+}
 /* The constant with its bytes, or NULL. Of large ones that may be transformed ask
  * value_lazy_constant when the size is enough. */
 static inline const Constant *value_constant(const Graph *g, ValueId v) {

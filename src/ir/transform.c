@@ -256,12 +256,8 @@ Constant constant_nibbles(Graph *g, Constant from, uint32_t rows, uint32_t size,
                                                      .size = rows * sizeof *recodings}});
 }
 
-/* The bytes of c from `first` on. */
-static Constant part_of(Constant c, uint64_t first) {
-  c.data += first;
-  c.size -= first;
-  c.file_offset += first;
-  return c;
+static Constant from_byte(Constant c, uint64_t first) {
+  return constant_run(c, first, c.size - first);
 }
 
 Constant constant_columns(Graph *g, Constant from, uint32_t element, const uint64_t sizes[2],
@@ -269,7 +265,7 @@ Constant constant_columns(Graph *g, Constant from, uint32_t element, const uint6
   if (from.transform && from.transform->code != TRANSFORM_COPY)
     from = *constant_made(&from);
   Transform t = straight_transform(from, element, 2, sizes);
-  t.source = part_of(t.source, begin * t.dims[1].stride * element);
+  t.source = from_byte(t.source, begin * t.dims[1].stride * element);
   t.dims[1].size = count;
   return constant_transform(g, &t);
 }
@@ -297,8 +293,8 @@ Constant constant_block(Graph *g, Constant from, const CodeBlocks *b, uint32_t i
     t.dims[0] = (TransformDim){rows, 1, 1};
     t.dims[1] = (TransformDim){b->size, rows, 0};
   }
-  t.source = part_of(t.source, first);
-  t.scales = part_of(t.scales, scale);
+  t.source = from_byte(t.source, first);
+  t.scales = from_byte(t.scales, scale);
   return constant_transform(g, &t);
 }
 
