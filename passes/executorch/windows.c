@@ -22,23 +22,6 @@ static void read_list(const Graph *g, NodeId n, uint32_t arg, uint32_t count, in
     out[i] = node_entry(g, n, arg, i, 0);
 }
 
-/* x is another value with zeros around it: takes that value and its zeros for the window's own. */
-static void take_padding(const Graph *g, Geometry *y) {
-  NodeId pad = match_op_once(g, y->x, OP_CONSTANT_PAD_ND);
-  if (!pad || node_scalar(g, pad, 2) != 0 || node_list_count(g, pad, 1) > 2 * y->spatial)
-    return;
-  const SymInt *pads = node_ints(g, pad, 1);
-  uint32_t count = node_list_count(g, pad, 1);
-  for (uint32_t i = 0; i < count; i++)
-    if (!sym_is_const(pads[i]) || pads[i] < 0)
-      return;
-  for (uint32_t i = 0; i < count / 2; i++) {
-    y->before[y->spatial - 1 - i] += pads[2 * i];
-    y->after[y->spatial - 1 - i] += pads[2 * i + 1];
-  }
-  y->x = node_value(g, pad, 0);
-}
-
 /* The bias is small enough to be a weight of EPSILON, and that spares a kernel. */
 static bool wants_bias_row(const Graph *g, const Windows *w) {
   if (!w->bias || !w->pads || w->geometry.groups != 1 || value_dtype(g, w->bias) != DTYPE_F32 ||
@@ -141,7 +124,7 @@ bool windows_read(Graph *g, NodeId n, Windows *w) {
     read_plain(g, n, w);
   else if (!has_constant_weights(g, w) || !transposed_read(g, n, w))
     return false;
-  take_padding(g, y);
+  y->x = match_zero_pad(g, y->x, y->spatial, y->before, y->after);
   for (uint32_t i = 0; i < y->spatial; i++) {
     y->taps *= y->kernel[i];
     y->places = sym_mul(&g->syms, y->places, y->size[i]);

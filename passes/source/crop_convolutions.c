@@ -77,23 +77,6 @@ static ValueId crop(Builder *b, NodeId n) {
   return build_convolution(b, conv, node_value(g, conv, INPUT), node_value(g, conv, WEIGHT), &pads);
 }
 
-/* x is another value with zeros around it: adds these to the padding, and gives that value. */
-static ValueId take_zeros(const Graph *g, ValueId x, Pads *pads) {
-  NodeId pad = match_op_once(g, x, OP_CONSTANT_PAD_ND);
-  if (!pad || node_scalar(g, pad, 2) != 0 || node_list_count(g, pad, 1) > 2 * pads->spatial)
-    return x;
-  const SymInt *zeros = node_ints(g, pad, 1); /* the last dim comes first */
-  uint32_t count = node_list_count(g, pad, 1);
-  for (uint32_t i = 0; i < count; i++)
-    if (!sym_is_const(zeros[i]) || zeros[i] < 0 || zeros[i] > INT32_MAX)
-      return x;
-  for (uint32_t i = 0; i < count / 2; i++) {
-    pads->before[pads->spatial - 1 - i] += zeros[2 * i];
-    pads->after[pads->spatial - 1 - i] += zeros[2 * i + 1];
-  }
-  return node_value(g, pad, 0);
-}
-
 /* Taps [first, end) of a kernel. */
 typedef struct Taps {
   int64_t first, end;
@@ -127,7 +110,7 @@ static ValueId drop_taps(Builder *b, NodeId conv) {
   if (node_bool(g, conv, TRANSPOSED) || !value_is_const(g, weight))
     return 0;
   Pads pads = read_pads(g, conv);
-  ValueId x = take_zeros(g, node_value(g, conv, INPUT), &pads);
+  ValueId x = match_zero_pad(g, node_value(g, conv, INPUT), pads.spatial, pads.before, pads.after);
   Taps kept[MAX_RANK];
   bool all = true;
   for (uint32_t i = 0; i < pads.spatial; i++) {

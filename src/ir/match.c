@@ -179,6 +179,23 @@ ValueId match_unviewed(const Graph *g, ValueId v) {
   return v;
 }
 
+ValueId match_zero_pad(const Graph *g, ValueId x, uint32_t spatial, int64_t *before,
+                       int64_t *after) {
+  NodeId pad = match_op_once(g, x, OP_CONSTANT_PAD_ND);
+  if (!pad || node_scalar(g, pad, 2) != 0 || node_list_count(g, pad, 1) > 2 * spatial)
+    return x;
+  const SymInt *zeros = node_ints(g, pad, 1); /* the last dim comes first */
+  uint32_t count = node_list_count(g, pad, 1);
+  for (uint32_t i = 0; i < count; i++)
+    if (!sym_is_const(zeros[i]) || zeros[i] < 0 || zeros[i] > INT32_MAX)
+      return x;
+  for (uint32_t i = 0; i < count / 2; i++) {
+    before[spatial - 1 - i] += zeros[2 * i];
+    after[spatial - 1 - i] += zeros[2 * i + 1];
+  }
+  return node_value(g, pad, 0);
+}
+
 bool match_view_permute(const Graph *g, NodeId n) {
   const Type *t = value_type(g, node_value(g, n, 0));
   int64_t last = -1;

@@ -45,6 +45,10 @@ NodeId match_lone_norm(const Graph *g, ValueId v, OpId op);
 ValueId match_row(Graph *g, ValueId v, SymInt columns);
 /* What v is a view of, through all view_copy. */
 ValueId match_unviewed(const Graph *g, ValueId v);
+/* The value around which x has zeros, if nothing else uses x: adds these to before and after, by
+ * spatial dim (the last ones of x). x itself where it is no such value, or they vary. */
+ValueId match_zero_pad(const Graph *g, ValueId x, uint32_t spatial, int64_t *before,
+                       int64_t *after);
 /* The permute n moves dims of size 1 only: its bytes stay in their order, as those of a view. */
 bool match_view_permute(const Graph *g, NodeId n);
 /* The dim that element k of argument i of n, indices, selects from the first operand of n; -1:
