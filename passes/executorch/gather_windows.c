@@ -11,14 +11,14 @@
  * gathered convolution is two to four kernels. The further calls are worth it: SqueezeNet 1.1 takes
  * 138 ms in 110 calls instead of 7 s in 67. Exception: where what fits is less than a tenth of all
  * products, and little work, nothing is gathered. Those that do not fit are gathered in bands of
- * rows (window_bands.c), as many as it takes to need no more memory than the rest does: a U-Net of
- * 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be computed, they
- * may need more, from a 64th to an eighth, or a fourth where it is very much, and twice as much in
- * programs below 4 MiB; what one takes more is there for all. A network with 128 to 128 channels at
- * 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and 25; 128 to 256
- * channels on images of 10 x 10 take 6 ms and 854 KiB instead of 0.6 s and 600; a pose network
- * 0.8 ms and 187 KiB instead of 15 and 160. Where a row of all samples is too much, they are
- * gathered one after the other; images of one row are gathered as lines (window_lines.c).
+ * rows or columns (window_bands.c), as many as it takes to need no more memory than the rest does:
+ * a U-Net of 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be
+ * computed, they may need more, from a 64th to an eighth, or a fourth where it is very much, and
+ * twice as much in programs below 4 MiB; what one takes more is there for all. A network with 128
+ * to 128 channels at 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and
+ * 25; 128 to 256 channels on images of 10 x 10 take 6 ms and 854 KiB instead of 0.6 s and 600; a
+ * pose network 0.8 ms and 187 KiB instead of 15 and 160. Where a row of all samples is too much,
+ * they are gathered one after the other; images of one row are gathered as lines (window_lines.c).
  * i32, which ConvInteger adds up in, is gathered as well, where float_products.c left it.
  *
  * Symbolic sizes count with their upper bounds; bands of a symbolic number of rows are a loop

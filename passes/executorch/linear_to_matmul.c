@@ -76,18 +76,13 @@ static ValueId transposed_weight(Products *p, ValueId w) {
   return p->transposed[w] = graph_add_constant(g, type, bytes, value_cget(g, w)->name);
 }
 
-/* v, which has one entry for each row of x, with one for each column of its transpose; a number as
- * it is. 0 when v is something else. */
-static ValueId along_columns(Builder *b, ValueId v, ValueId x) {
-  const Graph *g = b->g;
-  Dims dims = value_dims(g, v);
-  if (!value_is_const(g, v))
-    return 0;
-  if (dims.rank == 0)
-    return v;
-  bool by_row = dims.rank == value_rank(g, x) && dims.d[0] == value_dim(g, x, 0) &&
-                dims_count(dims.d, 1, dims.rank) == 1;
-  return by_row ? build_reshaped(b, v, dims.d, 1) : 0;
+/* by, constants of a step, for the transpose of x: one for each row is one for each column there, a
+ * number stays. 0 when it is something else. */
+static ValueId along_columns(Builder *b, ValueId by, ValueId x) {
+  if (value_rank(b->g, by) == 0)
+    return by;
+  SymInt rows = value_dim(b->g, x, 0);
+  return widening_by_row(b->g, by, x) ? build_reshaped(b, by, &rows, 1) : 0;
 }
 
 /* The transpose of a matrix whose constant codes are widened, and perhaps scaled by row; 0 when w

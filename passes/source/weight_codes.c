@@ -52,15 +52,20 @@ static bool is_weight(const Graph *g, NodeId n, ValueId v) {
   }
 }
 
+bool widening_by_row(const Graph *g, ValueId by, ValueId x) {
+  Dims dims = value_dims(g, by);
+  return dims.rank && dims.rank == value_rank(g, x) && dims.d[0] == value_dim(g, x, 0) &&
+         dims_count(dims.d, 1, dims.rank) == 1;
+}
+
 /* Whether there is one zero point and scale for each row, or for all. */
 static bool scaled_by_row(const Graph *g, ValueId weight, NodeId widening) {
   for (NodeId n = value_def(g, weight); n != widening; n = value_def(g, node_value(g, n, 0))) {
     OpId op = node_cget(g, n)->op;
-    Dims x = value_dims(g, node_value(g, n, 0));
     if (op != OP_MUL_TENSOR && op != OP_SUB_TENSOR)
       continue;
-    Dims by = value_dims(g, node_value(g, n, 1));
-    if (by.rank && (by.rank != x.rank || by.d[0] != x.d[0] || dims_count(by.d, 1, by.rank) != 1))
+    ValueId by = node_value(g, n, 1);
+    if (value_rank(g, by) && !widening_by_row(g, by, node_value(g, n, 0)))
       return false;
   }
   return true;
@@ -99,7 +104,7 @@ uint32_t widened_weights(const Graph *g, Arena *scratch, WidenedWeight **list) {
     if (!*list) {
       *list = ARENA_ARRAY(scratch, WidenedWeight, g->node_count);
       position = ARENA_ARRAY(scratch, uint32_t, g->node_count);
-      for (NodeId k = g->first; k; k = node_cget(g, k)->next)
+      for (FOR_NODES(g, k))
         position[k] = ++at;
     }
     w.elements = value_lazy_constant(g, node_value(g, n, 0))->size;

@@ -27,6 +27,9 @@ void widened_weights_discount(const Graph *g, const WidenedWeight *list, uint32_
  * which copies nothing. */
 bool widening_step(const Graph *g, NodeId n);
 
+/* Whether by, which such a step subtracts from x or multiplies it by, has a number for each row. */
+bool widening_by_row(const Graph *g, ValueId by, ValueId x);
+
 /* By node: whether it widens a weight that one node reads, and is not to be folded, because this
  * takes little time beside what the whole graph computes. NULL: no node of g is such a one, or a
  * backend was chosen, which would get no constants. Moves these, and the steps behind them, in
