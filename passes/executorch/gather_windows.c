@@ -35,10 +35,13 @@ enum {
   FEW = 1 << 20,    /* or so many, 20 ms */
   MUCH = 1 << 19,   /* 2 to 10 ms */
   VERY_MUCH = 1 << 21,
-  NEAR = 8,         /* convolutions between two that share columns */
-  SAMPLES_MAX = 16, /* that are gathered one after the other */
-  SPARE = 8,        /* the part of the free memory that bands leave if they can: tensors of several
-                       sizes leave gaps */
+  NEAR = 8,               /* convolutions between two that share columns */
+  SAMPLES_MAX = 16,       /* that are gathered one after the other */
+  PARTS_MAX = 64,         /* that are gathered one after the other, in all bands */
+  BYTES_OF_PRODUCT = 500, /* in the file, with its columns; */
+  BYTES_OF_FILE = 4,      /* that are worth one of memory, as microcontrollers have them */
+  SPARE = 8, /* the part of the free memory that bands leave if they can: tensors of several
+                sizes leave gaps */
   /* The part of all memory that bands of much work take on top if they fit nowhere: at least, */
   LEAST_MORE = 64,
   MORE = 8,          /* at most, */
@@ -126,6 +129,55 @@ static Bands fit_samples(const Graph *g, const Candidate *i, uint64_t room) {
   return bands;
 }
 
+/* In parts, each with its bands, for what fits nowhere otherwise. */
+static Bands fit_parts(const Graph *g, const Candidate *i, uint64_t room) {
+  const Windows *w = &i->w;
+  const Geometry *y = &w->geometry;
+  int64_t most = min_i64(y->groups == 1 ? y->in : y->groups, PARTS_MAX);
+  if (y->direct || !value_is_const(g, w->weight))
+    return (Bands){0};
+  for (int64_t parts = 2; parts <= most; parts++) {
+    Candidate one = *i;
+    one.w = windows_in_parts(g, w, parts);
+    Bands bands = fit(g, &one, room, false);
+    bands.parts = parts;
+    if (bands.count && (bands.loop || bands.count * parts <= PARTS_MAX))
+      return bands;
+  }
+  return (Bands){0};
+}
+
+static uint64_t file_bytes(Bands bands) {
+  uint64_t products = (uint64_t)(bands.parts ? bands.parts : 1) * (bands.loop ? 1 : bands.count);
+  return products * (uint64_t)(bands.samples ? bands.samples : 1) * BYTES_OF_PRODUCT;
+}
+
+/* Bands of much work may need more than `room`, if need be, and raise c->more then: those with the
+ * least bytes of memory and of the file. */
+static Bands fit_beyond(const Graph *g, Choice *c, const Candidate *i, uint64_t room, bool dies) {
+  uint32_t most = i->w.work >= VERY_MUCH ? MUCH_MORE : MORE;
+  uint64_t least = UINT64_MAX, needs = 0;
+  Bands best = {0};
+  if (c->need < SMALL)
+    most /= 2;
+  for (uint32_t part = LEAST_MORE; part >= most && i->w.work >= MUCH; part /= 2) {
+    uint64_t more = c->need / part;
+    Bands bands = fit(g, i, room + more, dies);
+    if (!bands.count)
+      bands = fit_samples(g, i, room + more);
+    if (!bands.count)
+      bands = fit_parts(g, i, room + more);
+    uint64_t bytes = BYTES_OF_FILE * max_u64(more, c->more) + file_bytes(bands);
+    if (!bands.count || bytes >= least)
+      continue;
+    best = bands;
+    least = bytes;
+    needs = more;
+  }
+  c->more = max_u64(c->more, needs);
+  return best;
+}
+
 /* Bands in the memory that nothing else needs. Where padding is taken in, x stays up to here in the
  * place of the padded x. */
 static Bands find_bands(const Graph *g, Choice *c, const Candidate *i) {
@@ -140,18 +192,7 @@ static Bands find_bands(const Graph *g, Choice *c, const Candidate *i) {
   Bands bands = fit(g, i, room - room / SPARE, dies);
   if (!bands.count)
     bands = fit(g, i, room, dies);
-  uint32_t most = i->w.work >= VERY_MUCH ? MUCH_MORE : MORE;
-  if (c->need < SMALL)
-    most /= 2;
-  for (uint32_t part = LEAST_MORE; part >= most && !bands.count && i->w.work >= MUCH; part /= 2) {
-    uint64_t more = c->need / part;
-    bands = fit(g, i, room + more, dies);
-    if (!bands.count)
-      bands = fit_samples(g, i, room + more);
-    if (bands.count && more > c->more)
-      c->more = more;
-  }
-  return bands;
+  return bands.count ? bands : fit_beyond(g, c, i, room, dies);
 }
 
 /* Finds out how each candidate is gathered; those that are not go. What fits at once is counted as
@@ -217,15 +258,17 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
     return;
   if (!i->at_once && !i->bands.count)
     return;
+  if (i->bands.parts)
+    i->w = windows_in_parts(g, &i->w, i->bands.parts);
   windows_weights(b, &i->w);
   ValueId value;
-  if (!i->at_once && (i->bands.count > 1 || i->bands.samples)) {
+  if (!i->at_once && (i->bands.count > 1 || i->bands.samples || i->bands.parts)) {
     value = window_bands_build(b, &i->w, i->bands);
   } else {
     i->columns = gathered_before(c, at);
     if (!i->columns)
       i->columns = windows_columns(b, &i->w);
-    value = windows_product(b, &i->w, i->columns);
+    value = windows_result(b, &i->w, windows_matmul(b, &i->w, i->columns));
   }
   if (b->status != STATUS_OK)
     return;

@@ -11,6 +11,7 @@
 #include "passes/executorch/window_bands.h"
 
 #include "passes/executorch/liveness.h"
+#include "passes/executorch/window_parts.h"
 #include "passes/executorch/window_rows.h"
 
 enum { COUNT_MAX = 64 };
@@ -66,7 +67,7 @@ static BandBytes band_bytes(const Graph *g, const Windows *w, uint32_t axis, int
       (uint64_t)rows * (uint64_t)sym_upper(&g->syms, y->batch) * dtype_size(value_dtype(g, y->x));
   for (uint32_t i = 0; i < y->spatial; i++)
     places *= i == axis ? 1 : (uint64_t)sym_upper(&g->syms, y->size[i]);
-  uint64_t columns = places * (uint64_t)(y->in + y->bias_row) * (uint64_t)y->taps,
+  uint64_t columns = places * (uint64_t)windows_channels(w) * (uint64_t)y->taps,
            product = places * (uint64_t)w->out;
   return (BandBytes){align_up(columns, PLAN_ALIGNMENT), align_up(product, PLAN_ALIGNMENT)};
 }
@@ -81,7 +82,7 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
   const Geometry *y = &w->geometry;
   const SymTable *t = &g->syms;
   uint64_t sample = (uint64_t)sym_upper(t, y->batch) * dtype_size(value_dtype(g, y->x));
-  uint64_t channels = (uint64_t)(y->in + y->bias_row), places = (uint64_t)bands.rows;
+  uint64_t channels = (uint64_t)windows_channels(w), places = (uint64_t)bands.rows;
   uint64_t plain = (uint64_t)reach(y, bands.axis, bands.rows), padded = plain;
   for (uint32_t i = 0; i < y->spatial; i++) {
     if (i == bands.axis)
@@ -101,6 +102,11 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
       permuted ? max_u64(slice, product) : slice; /* rows to come, or the other order */
   uint64_t need =
       max_u64(max_u64(slice + padded, padded + columns), product + max_u64(columns, other));
+  if (w->part) { /* of the slice some channels, while there is the sum of those before */
+    uint64_t some = w->pads ? align_up(sample * channels * plain, PLAN_ALIGNMENT) : 0;
+    need = max_u64(max_u64(some, columns) + padded, columns + product);
+    need += slice + product;
+  }
   if (!bands.over_x || w->out == y->in)
     return need;
   uint64_t widened = align_up(sample * (uint64_t)y->in * places, PLAN_ALIGNMENT);
@@ -197,7 +203,7 @@ static ValueId build_rows(Builder *b, const Windows *w, Bands bands) {
   int64_t all = w->geometry.size[bands.axis];
   for (int64_t first = 0, end; first < all && b->status == STATUS_OK; first = end) {
     Windows band = next;
-    ValueId value = windows_product(b, &band, windows_columns(b, &band));
+    ValueId value = window_parts_build(b, &band, NULL);
     end = first + rows_from(w, bands, first);
     bool last = end == all;
     if (!last && cuts)
@@ -219,8 +225,7 @@ static ValueId build_samples(Builder *b, const Windows *w, Bands bands) {
   ValueId y = start(b, w, bands);
   for (int64_t i = 0; i < bands.samples && b->status == STATUS_OK; i++) {
     one.geometry.x = build_slice(b, w->geometry.x, 0, i, i + 1, 1);
-    ValueId value = bands.count > 1 ? build_rows(b, &one, rows)
-                                    : windows_product(b, &one, windows_columns(b, &one));
+    ValueId value = bands.count > 1 ? build_rows(b, &one, rows) : window_parts_build(b, &one, NULL);
     if (b->status == STATUS_OK)
       y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(0), A_INT(i), A_INT(i + 1),
                 A_INT(1));
@@ -231,5 +236,7 @@ static ValueId build_samples(Builder *b, const Windows *w, Bands bands) {
 ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
   if (bands.loop)
     return window_rows_build(b, w, bands.rows);
-  return bands.samples ? build_samples(b, w, bands) : build_rows(b, w, bands);
+  if (bands.samples)
+    return build_samples(b, w, bands);
+  return bands.count > 1 ? build_rows(b, w, bands) : window_parts_build(b, w, NULL);
 }

@@ -17,6 +17,7 @@ typedef struct Bands {
   bool over_x;     /* the result is written over x, which nothing else reads */
   bool loop;       /* the number of rows varies: count is the most that there can be */
   int64_t samples; /* not 0: so many samples, one after the other; count 1: all rows of one */
+  int64_t parts;   /* more than 1: the windows of each band are gathered in so many parts */
 } Bands;
 
 /* The fewest bands that need at most `room` bytes besides x and the result (over_x: besides x,

@@ -11,7 +11,9 @@
 #include <math.h>
 
 #include "ir/match.h"
+#include "passes/executorch/liveness.h"
 #include "passes/executorch/views.h"
+#include "passes/executorch/window_parts.h"
 #include "support/number.h"
 
 #define EPSILON 0x1p-100     /* EPSILON and bias / EPSILON must be normal floats */
@@ -49,7 +51,7 @@ static bool count_costs(const Graph *g, Windows *w) {
   const SymTable *t = &g->syms;
   Geometry *y = &w->geometry;
   uint64_t batch = (uint64_t)sym_upper(t, y->batch), places = (uint64_t)sym_upper(t, y->places);
-  uint64_t channels = (uint64_t)y->in + y->bias_row, size = dtype_size(value_dtype(g, y->x));
+  uint64_t channels = (uint64_t)windows_channels(w), size = dtype_size(value_dtype(g, y->x));
   uint64_t padded = 0, columns = 0;
   bool ok = mul_u64(channels, batch, &padded) && mul_u64(padded, (uint64_t)y->taps, &columns) &&
             mul_u64(columns, places, &columns) &&
@@ -144,6 +146,28 @@ Windows windows_of_sample(const Graph *g, const Windows *w) {
   return one;
 }
 
+/* Bytes besides x and the result: the channels of a part, padded; its columns; and the product,
+ * while the sum of those before is in the memory of the result. */
+static uint64_t bytes_of_part(const Graph *g, const Windows *w) {
+  const Geometry *y = &w->geometry;
+  uint64_t x = type_bytes_upper(g, value_type(g, y->x)) / (uint64_t)y->in * (uint64_t)w->part,
+           result = type_bytes_upper(g, value_type(g, w->result)) / (uint64_t)w->out *
+                    (uint64_t)windows_out_of(w, w->part);
+  return w->extra + max_u64(x, result) + 3 * PLAN_ALIGNMENT;
+}
+
+Windows windows_in_parts(const Graph *g, const Windows *w, int64_t parts) {
+  Windows some = *w;
+  Geometry *y = &some.geometry;
+  int64_t unit = y->groups == 1 ? 1 : y->in / y->groups;
+  y->bias_row = y->direct = 0;
+  some.part = (y->in / unit + parts - 1) / parts * unit;
+  (void)count_costs(g, &some); /* less than those of all */
+  some.extra = bytes_of_part(g, &some);
+  some.work = w->work / (uint64_t)parts;
+  return some;
+}
+
 ValueId windows_padded(Builder *b, const Windows *w) {
   const Geometry *y = &w->geometry;
   int64_t pads[2 * WINDOW_DIMS_MAX + 2] = {0};
@@ -178,7 +202,7 @@ ValueId windows_columns(Builder *b, const Windows *w) {
     step = sym_mul(t, step, value_dim(b->g, x, 2 + i));
   }
   stride[0] = step;
-  stride[batch] = sym_mul(t, step, size[0]);
+  stride[batch] = sym_mul(t, step, value_dim(b->g, x, 1));
   x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank),
             A_INT(y->offset));
   return build_et_view(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
@@ -214,11 +238,13 @@ static ValueId weight_matrix(Builder *b, const Windows *w) {
   return build_reshaped(b, w->weight, (SymInt[]){y->groups, w->out / y->groups, length}, 3);
 }
 
-static ValueId product(Builder *b, const Windows *w, ValueId columns) {
+ValueId windows_matmul(Builder *b, const Windows *w, ValueId columns) {
   const Geometry *y = &w->geometry;
-  SymInt places = sym_mul(&b->g->syms, y->batch, y->places);
+  if (!columns)
+    return 0;
   if (y->groups == 1)
     return build(b, OP_MM, A_VAL(w->matrix), A_VAL(columns));
+  SymInt places = sym_mul(&b->g->syms, y->batch, y->places);
   int64_t length = y->in / y->groups * y->taps;
   ValueId x = build_et_view(b, columns, (SymInt[]){y->groups, length, places}, 3);
   return build_et_view(b, build(b, OP_BMM, A_VAL(w->matrix), A_VAL(x)), (SymInt[]){w->out, places},
@@ -228,7 +254,10 @@ static ValueId product(Builder *b, const Windows *w, ValueId columns) {
 void windows_weights(Builder *b, Windows *w) {
   if (w->transposed)
     transposed_constants(b->g, w);
-  w->matrix = weight_matrix(b, w);
+  if (w->part)
+    window_parts_weights(b->g, w);
+  else
+    w->matrix = weight_matrix(b, w);
   if (w->bias && !w->geometry.bias_row)
     w->column = build_reshaped(b, w->bias, (SymInt[]){w->out, 1}, 2);
 }
@@ -257,12 +286,12 @@ static ValueId in_order(Builder *b, const Windows *w, ValueId v) {
   return v ? build_permute(b, v, perm) : 0;
 }
 
-ValueId windows_product(Builder *b, const Windows *w, ValueId columns) {
+ValueId windows_result(Builder *b, const Windows *w, ValueId product) {
   const Geometry *y = &w->geometry;
-  ValueId v = columns ? product(b, w, columns) : 0;
+  ValueId v = product;
   if (w->column && v)
     v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(w->column));
-  if (windows_are_permuted(y) && v)
+  if (v && windows_are_permuted(y))
     v = in_order(b, w, v);
   if (!v || b->status != STATUS_OK)
     return 0;

@@ -35,6 +35,8 @@ typedef struct Windows {
   bool transposed;
   int64_t tap[WINDOW_DIMS_MAX]; /* transposed: of phase 0 for the first element of a window */
   bool pads;                    /* zeros around x, or a channel for the bias */
+  int64_t part;                 /* input channels whose windows are gathered at a time; 0: all */
+  const ValueId *matrices;      /* of each part, as matrix */
   uint64_t extra;               /* bytes of the padded input and of the columns */
   uint64_t work;                /* products of two numbers */
 } Windows;
@@ -49,15 +51,28 @@ bool windows_are_permuted(const Geometry *y);
 bool windows_read(Graph *g, NodeId n, Windows *w);
 /* Those of one sample alone: x and the result stay those of all. */
 Windows windows_of_sample(const Graph *g, const Windows *w);
-/* Makes matrix and column, which windows_product needs: constants, or views of what arrives at run
- * time. */
+/* The same convolution, gathered in so many parts (window_parts.h), with what a part costs. */
+Windows windows_in_parts(const Graph *g, const Windows *w, int64_t parts);
+/* The channels that the columns have: of a part, or of all and of the bias. */
+static inline int64_t windows_channels(const Windows *w) {
+  return w->part ? w->part : w->geometry.in + w->geometry.bias_row;
+}
+/* The rows of the product of so many channels. */
+static inline int64_t windows_out_of(const Windows *w, int64_t channels) {
+  const Geometry *y = &w->geometry;
+  return y->groups == 1 ? w->out : w->out / y->groups * (channels / (y->in / y->groups));
+}
+/* Makes matrix, or matrices, and column, which windows_matmul and windows_result need: constants,
+ * or views of what arrives at run time. */
 void windows_weights(Builder *b, Windows *w);
 /* x with its zeros around it, and the channel of the bias; x itself without any. */
 ValueId windows_padded(Builder *b, const Windows *w);
 /* [C * taps, N * places], a matrix; 0 after a failure. */
 ValueId windows_columns(Builder *b, const Windows *w);
-/* The convolution's result from its columns. */
-ValueId windows_product(Builder *b, const Windows *w, ValueId columns);
+/* matrix times the columns: [out, N * places]; 0 after a failure. */
+ValueId windows_matmul(Builder *b, const Windows *w, ValueId columns);
+/* The convolution's result from that: with its bias, in its order; 0 after a failure. */
+ValueId windows_result(Builder *b, const Windows *w, ValueId product);
 
 /* A transposed convolution of stride s as windows that give s results each along a dim: sets
  * kernel, stride, before, after, phases and size. False for groups, dilations, or a size that is
