@@ -12,13 +12,14 @@
  * 138 ms in 110 calls instead of 7 s in 67. Exception: where what fits is less than a tenth of all
  * products, and little work, nothing is gathered. Those that do not fit are gathered in bands of
  * rows or columns (window_bands.c), as many as it takes to need no more memory than the rest does:
- * a U-Net of 16 MiB went from 8.3 s to below 1 s. Where they fit nowhere and much is to be
- * computed, they may need more, from a 64th to an eighth, or a fourth where it is very much, and
- * twice as much in programs below 4 MiB; what one takes more is there for all. A network with 128
- * to 128 channels at 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and
- * 25; 128 to 256 channels on images of 10 x 10 take 6 ms and 854 KiB instead of 0.6 s and 600; a
- * pose network 0.8 ms and 187 KiB instead of 15 and 160. Where a row of all samples is too much,
- * they are gathered one after the other; images of one row are gathered as lines (window_lines.c).
+ * a U-Net of 16 MiB went from 8.3 s to below 1 s. Where one row is too much and much is to be
+ * computed, the samples, or parts of the input channels (window_parts.c), are gathered one after
+ * the other: a DeepLab with ranges of height and width went from 8.6 to 0.17 s. Such work may need
+ * more memory, too, from a 64th to an eighth, or a fourth where it is very much, and twice as much
+ * in programs below 4 MiB; what one takes more is there for all. A network with 128 to 128 channels
+ * at 160 x 160, which fill all memory, takes 0.5 s and 27.5 MiB instead of 19 s and 25; 128 to 256
+ * channels on images of 10 x 10 take 6 ms and 854 KiB instead of 0.6 s and 600; a pose network 0.8
+ * ms and 187 KiB instead of 15 and 160. Images of one row are gathered as lines (window_lines.c).
  * i32, which ConvInteger adds up in, is gathered as well, where float_products.c left it.
  *
  * Symbolic sizes count with their upper bounds; bands of a symbolic number of rows are a loop
@@ -38,10 +39,10 @@ enum {
   NEAR = 8,               /* convolutions between two that share columns */
   SAMPLES_MAX = 16,       /* that are gathered one after the other */
   PARTS_MAX = 64,         /* that are gathered one after the other, in all bands */
-  BYTES_OF_PRODUCT = 500, /* in the file, with its columns; */
-  BYTES_OF_FILE = 4,      /* that are worth one of memory, as microcontrollers have them */
-  SPARE = 8, /* the part of the free memory that bands leave if they can: tensors of several
-                sizes leave gaps */
+  BYTES_OF_PRODUCT = 600, /* in the file, with its columns, */
+  BYTES_OF_FILE = 2,      /* of which so many are worth a byte of memory */
+  SPARE = 8,              /* the part of the free memory that bands leave if they can: tensors of
+                             several sizes leave gaps */
   /* The part of all memory that bands of much work take on top if they fit nowhere: at least, */
   LEAST_MORE = 64,
   MORE = 8,          /* at most, */
@@ -67,6 +68,7 @@ typedef struct Choice {
   uint64_t limit; /* bytes, of all windows at once */
   uint64_t need;  /* bytes that are in use at one time anyway: the limit of bands */
   uint64_t more;  /* bytes beyond these that bands may take that fit nowhere else */
+  bool is_full;   /* no more than what others take already */
 } Choice;
 
 /* Weights that are widened count as constants: divide_weights finds out where they fit. */
@@ -152,16 +154,20 @@ static uint64_t file_bytes(Bands bands) {
   return products * (uint64_t)(bands.samples ? bands.samples : 1) * BYTES_OF_PRODUCT;
 }
 
-/* Bands of much work may need more than `room`, if need be, and raise c->more then: those with the
- * least bytes of memory and of the file. */
+/* Where there is much work, in bands of samples or parts, too, or with more than `room`, which
+ * raises c->more: in the way that takes the least bytes of memory and of the file. */
 static Bands fit_beyond(const Graph *g, Choice *c, const Candidate *i, uint64_t room, bool dies) {
   uint32_t most = i->w.work >= VERY_MUCH ? MUCH_MORE : MORE;
   uint64_t least = UINT64_MAX, needs = 0;
   Bands best = {0};
+  if (i->w.work < MUCH)
+    return best;
   if (c->need < SMALL)
     most /= 2;
-  for (uint32_t part = LEAST_MORE; part >= most && i->w.work >= MUCH; part /= 2) {
-    uint64_t more = c->need / part;
+  if (c->is_full)
+    most = 2 * LEAST_MORE;
+  for (uint32_t part = 2 * LEAST_MORE; part >= most; part /= 2) {
+    uint64_t more = part > LEAST_MORE ? 0 : c->need / part;
     Bands bands = fit(g, i, room + more, dies);
     if (!bands.count)
       bands = fit_samples(g, i, room + more);
@@ -305,6 +311,7 @@ static Status fit_bands(PassContext *p, Graph *g, Choice *c) {
     a->bands = find_bands(g, c, a);
   }
   c->need += c->more; /* what one takes more is there for all: fewer bands */
+  c->is_full = true;
   for (uint32_t i = 0; i < c->count && c->more; i++) {
     Candidate *a = &c->candidates[i];
     if (!a->at_once && a->bands.count)

@@ -31,9 +31,11 @@ static ValueId matrix_of(Graph *g, const Windows *w, int64_t number) {
   int64_t own = y->in / y->groups, out = w->out / y->groups;
   SymInt dims[] = {channels / own, out, own * y->taps};
   uint64_t group = (uint64_t)(out * own) * taps * size;
+  uint32_t rank = dims[0] == 1 ? 2 : 3; /* mm or bmm */
   whole = value_constant(g, w->weight);
   part = constant_run(*whole, (uint64_t)(first / own) * group, (uint64_t)dims[0] * group);
-  return graph_add_constant(g, graph_tensor_type(g, dtype, 3, dims, ORDER_CONTIGUOUS), part, 0);
+  return graph_add_constant(g, graph_tensor_type(g, dtype, rank, dims + 3 - rank, ORDER_CONTIGUOUS),
+                            part, 0);
 }
 
 void window_parts_weights(Graph *g, Windows *w) {

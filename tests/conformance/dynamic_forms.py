@@ -3,7 +3,7 @@ at run time, and others. Their numbers are drawn anew for each case."""
 
 import numpy as np
 
-from dynamic_case import Case
+from dynamic_case import Case, fractions
 
 U16, U32, U64 = np.uint16, np.uint32, np.uint64
 EDGES = [0, 1, 2**24 + 1, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1025, 2**64 - 1]
@@ -117,4 +117,12 @@ CASES = [
          lambda n, m: [random(1, 1, n, 5), random(1, 1, n, 7)], opset=19),
     Case("windows of a size at run time", "int64 k, float[n] x", "float[a] y, float[b] z", "y = HannWindow(k) l = Size(x) z = BlackmanWindow<periodic = 0>(l)",
          lambda n, m: [np.array(2 * n), random(n)], flags=("--bound=y=16",), sizes=((3, 0), (2, 0), (8, 0)), least_n=2),
+    # Convolutions whose windows fit in no band: some channels or groups at a time, at once, in bands and in loops over rows; transposed ones, too.
+    *(Case(f"convolutions in parts: {name}", f"float[{x}] x", f"float[{y}] y", f"w = {fractions(*w)} v = {fractions(8)} c = {op}>(x, w, v) y = Relu(c)",
+           lambda n, m, x=x: [random(*({"n": n, "m": m}.get(d) or int(d) for d in x.split(",")))], sizes=sizes, least_m=sizes[1][1], high=sizes[0][0])
+      for name, x, y, w, op, sizes in (
+          ("channels", "n,256,6,m", "n,8,6,m", (8, 256, 3, 3), "Conv<pads = [1,1,1,1]", ((6, 6), (1, 1), (3, 4))),
+          ("rows that vary", "2,64,n,m", "2,8,n,m", (8, 64, 3, 3), "Conv<pads = [1,1,1,1]", ((20, 20), (1, 3), (13, 8))),
+          ("groups", "n,48,8,m", "n,8,6,p", (8, 6, 3, 3), "Conv<group = 8", ((40, 40), (1, 3), (13, 8))),
+          ("transposed", "n,128,m,6", "n,8,p,12", (128, 8, 4, 4), "ConvTranspose<strides = [2,2], pads = [1,1,1,1]", ((8, 8), (1, 1), (3, 4))))),
 ]
