@@ -16,7 +16,7 @@
 enum {
   WORK_MIN = 150, /* elements of windows for each call of a kernel: 2 us */
   PARTS_MAX = 64,
-  KERNEL_MAX = 64,
+  KERNEL_MAX = 128,
   PLACES_MAX = 1 << 20 /* of windows in a plane: a table has their divisors */
 };
 
@@ -30,7 +30,8 @@ typedef struct Side {
 typedef struct Pool {
   NodeId node;
   bool mean;
-  int64_t planes, parts;
+  SymInt batch;          /* of samples if that varies, else 1 */
+  int64_t planes, parts; /* of a sample, or of all */
   Side side[2];
 } Pool;
 
@@ -57,10 +58,10 @@ static bool counts_alike(const Graph *g, NodeId n) {
   return !node_absent(g, n, 6) || (!node_bool(g, n, 4) && (node_bool(g, n, 5) || !padded));
 }
 
-/* Floats, of a constant number of planes. */
+/* Floats, of a constant number of planes, or of samples with such a number. */
 static bool takes_type(const Type *t) {
   bool counted = true;
-  for (uint32_t i = 0; i + 2 < t->rank; i++)
+  for (uint32_t i = t->rank == 4; i + 2 < t->rank; i++)
     counted = counted && sym_is_const(t->dims[i]);
   return counted && (t->dtype == DTYPE_F32 || t->dtype == DTYPE_F64) &&
          t->order == ORDER_CONTIGUOUS;
@@ -75,12 +76,16 @@ static bool read_pool(const Graph *g, NodeId n, Pool *p) {
   if (!p->mean && !node_unused(g, n, 1))
     return false;
   const Type *type = value_type(g, x);
-  if (!takes_type(type) || (p->mean && !type_is_static(type) && !counts_alike(g, n)))
+  if (!takes_type(type))
     return false;
   for (uint32_t k = 0; k < 2; k++)
     p->side[k] = read_side(g, n, k, p->mean);
-  p->planes = dims_count(type->dims, 0, type->rank - 2);
+  bool varies = type->rank == 4 && !sym_is_const(type->dims[0]);
+  p->batch = varies ? type->dims[0] : 1;
+  p->planes = dims_count(type->dims, varies, type->rank - 2);
   const Side *rows = &p->side[0], *columns = &p->side[1];
+  if (p->mean && !(sym_is_const(rows->in) && sym_is_const(columns->in)) && !counts_alike(g, n))
+    return false;
   int64_t places = sym_upper(&g->syms, rows->out);
   return rows->kernel <= KERNEL_MAX && columns->kernel <= KERNEL_MAX && places <= PLACES_MAX &&
          sym_upper(&g->syms, columns->out) <= PLACES_MAX / (places + 1);
@@ -90,17 +95,21 @@ static bool pads(const Pool *p) {
   return p->side[0].padding + p->side[0].behind + p->side[1].padding + p->side[1].behind > 0;
 }
 
+/* A part of several samples is not in one piece. */
+static bool cuts(const Pool *p, int64_t parts) { return parts > 1 && (pads(p) || p->batch != 1); }
+
 /* Elements beside x and the result; a double, as paddings can make them more than can be counted.
  */
 static double extra(const Graph *g, const Pool *p, int64_t parts) {
   const Side *rows = &p->side[0], *columns = &p->side[1];
   const SymTable *t = &g->syms;
-  double planes = (double)(p->planes / parts), height = (double)sym_upper(t, rows->in),
-         width = (double)sym_upper(t, columns->in), own = parts > 1 ? planes * height * width : 0,
+  double planes = (double)(p->planes / parts) * (double)sym_upper(t, p->batch),
+         height = (double)sym_upper(t, rows->in), width = (double)sym_upper(t, columns->in),
+         own = cuts(p, parts) ? planes * height * width : 0,
          high = height + (double)rows->padding + (double)rows->behind,
          narrow = 2 * planes * high * (double)sym_upper(t, columns->out);
   if (!pads(p))
-    return narrow;
+    return own + narrow;
   /* Not padded and narrow ones are not needed at one time. */
   return planes * high * (width + (double)columns->padding + (double)columns->behind) +
          (own > narrow ? own : narrow);
@@ -108,10 +117,11 @@ static double extra(const Graph *g, const Pool *p, int64_t parts) {
 
 /* Whether so many parts take less time than the kernel. */
 static bool pays(const Graph *g, const Pool *p, int64_t parts) {
-  int64_t rows = p->side[0].kernel, columns = p->side[1].kernel,
-          work = p->planes * sym_upper(&g->syms, p->side[0].out) *
-                 sym_upper(&g->syms, p->side[1].out) * rows * columns;
-  return rows * columns > 1 && work / (parts * 2 * (rows + columns)) >= WORK_MIN;
+  int64_t rows = p->side[0].kernel, columns = p->side[1].kernel;
+  double work = (double)p->planes * (double)sym_upper(&g->syms, p->batch) *
+                (double)sym_upper(&g->syms, p->side[0].out) *
+                (double)sym_upper(&g->syms, p->side[1].out) * (double)(rows * columns);
+  return rows * columns > 1 && work / (double)(parts * 2 * (rows + columns)) >= WORK_MIN;
 }
 
 /* The fewest parts that fit into so many bytes; 0: none do. */
@@ -129,7 +139,7 @@ static int64_t fitting_parts(const Graph *g, const Pool *p, uint64_t room) {
 
 /* Maxima or sums over the windows along one dim of x [planes, height, width]. */
 static ValueId along(Builder *b, const Pool *p, ValueId x, uint32_t k, SymInt offset,
-                     int64_t planes) {
+                     SymInt planes) {
   const Side *s = &p->side[k];
   SymTable *t = &b->g->syms;
   SymInt height = value_dim(b->g, x, 1), width = value_dim(b->g, x, 2);
@@ -188,17 +198,30 @@ static ValueId part(Builder *b, const Pool *p, ValueId x, int64_t i) {
   const Side *rows = &p->side[0], *columns = &p->side[1];
   SymTable *t = &b->g->syms;
   int64_t planes = p->planes / p->parts;
-  SymInt offset = sym_mul(t, sym_mul(t, rows->in, columns->in), i * planes);
-  if (pads(p)) {
-    ValueId some = build_slice(b, x, 0, i * planes, (i + 1) * planes, 1);
-    x = build(
-        b, OP_CONSTANT_PAD_ND, A_VAL(some),
-        A_INTS(((SymInt[]){columns->padding, columns->behind, rows->padding, rows->behind}), 4),
-        A_FLOAT(p->mean ? 0 : -INFINITY));
+  SymInt offset = sym_mul(t, sym_mul(t, rows->in, columns->in), i * planes),
+         all = sym_mul(t, p->batch, planes);
+  if (cuts(p, p->parts)) {
+    x = build_slice(b, x, p->batch != 1, i * planes, (i + 1) * planes, 1);
     offset = 0;
   }
-  ValueId narrow = along(b, p, x, 1, offset, planes);
-  return narrow ? along(b, p, narrow, 0, 0, planes) : 0;
+  if (p->batch != 1 && x)
+    x = build_et_view(b, x, (SymInt[]){all, rows->in, columns->in}, 3);
+  if (pads(p) && x)
+    x = build(
+        b, OP_CONSTANT_PAD_ND, A_VAL(x),
+        A_INTS(((SymInt[]){columns->padding, columns->behind, rows->padding, rows->behind}), 4),
+        A_FLOAT(p->mean ? 0 : -INFINITY));
+  ValueId narrow = x ? along(b, p, x, 1, offset, all) : 0;
+  return narrow ? along(b, p, narrow, 0, 0, all) : 0;
+}
+
+/* `all` with the planes of part i. */
+static ValueId put_part(Builder *b, const Pool *p, ValueId all, ValueId y, int64_t i) {
+  int64_t planes = p->planes / p->parts;
+  if (p->batch != 1)
+    y = build_et_view(b, y, (SymInt[]){p->batch, planes, p->side[0].out, p->side[1].out}, 4);
+  return build(b, OP_SLICE_SCATTER, A_VAL(all), A_VAL(y), A_INT(p->batch != 1), A_INT(i * planes),
+               A_INT((i + 1) * planes), A_INT(1));
 }
 
 /* slice_scatter writes over its operand (OpRow.alias), so that the result is there once. */
@@ -206,16 +229,17 @@ static ValueId pooled(Builder *b, const Pool *p) {
   Graph *g = b->g;
   ValueId v = node_value(g, p->node, 0), divisor = p->mean ? divisors(b, p) : 0;
   DType dtype = value_dtype(g, v);
-  SymInt whole[] = {p->planes, p->side[0].out, p->side[1].out};
-  ValueId x = build_et_view(b, v, (SymInt[]){p->planes, p->side[0].in, p->side[1].in}, 3);
-  ValueId all = p->parts > 1 ? build(b, OP_FULL, A_INTS(whole, 3), A_INT(0), A_DTYPE(dtype)) : 0;
+  const Side *rows = &p->side[0], *columns = &p->side[1];
+  SymInt from[] = {p->batch, p->planes, rows->in, columns->in},
+         to[] = {p->batch, p->planes, rows->out, columns->out};
+  uint32_t first = p->batch == 1;
+  ValueId x = build_et_view(b, v, from + first, 4 - first), all = 0;
+  if (p->parts > 1)
+    all = build(b, OP_FULL, A_INTS(to + first, 4 - first), A_INT(0), A_DTYPE(dtype));
   for (int64_t i = 0; i < p->parts && b->status == STATUS_OK; i++) {
-    int64_t planes = p->planes / p->parts;
     ValueId y = part(b, p, x, i);
     y = p->mean && y ? build(b, OP_DIV_TENSOR, A_VAL(y), A_VAL(divisor)) : y;
-    all = p->parts == 1 ? y
-                        : build(b, OP_SLICE_SCATTER, A_VAL(all), A_VAL(y), A_INT(0),
-                                A_INT(i * planes), A_INT((i + 1) * planes), A_INT(1));
+    all = p->parts == 1 ? y : put_part(b, p, all, y, i);
   }
   Dims dims = value_dims(g, node_result(g, p->node, 0));
   return build_et_view(b, all, dims.d, dims.rank);

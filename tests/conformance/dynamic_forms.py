@@ -125,4 +125,10 @@ CASES = [
           ("rows that vary", "2,64,n,m", "2,8,n,m", (8, 64, 3, 3), "Conv<pads = [1,1,1,1]", ((20, 20), (1, 3), (13, 8))),
           ("groups", "n,48,8,m", "n,8,6,p", (8, 6, 3, 3), "Conv<group = 8", ((40, 40), (1, 3), (13, 8))),
           ("transposed", "n,128,m,6", "n,8,p,12", (128, 8, 4, 4), "ConvTranspose<strides = [2,2], pads = [1,1,1,1]", ((8, 8), (1, 1), (3, 4))))),
+    # Pools of a varying number of samples: parts of their channels; an average over more columns than steps are worth.
+    Case("pools of samples in parts", "float[n,12,16,m] x", "float[n,12,8,a] y, float[n,12,8,b] z, float[n,12,16,c] u, float[n,24,16,m] v",
+         "y = MaxPool<kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]>(x) z = AveragePool<kernel_shape = [2,2], strides = [2,2]>(x) "
+         "u = MaxPool<kernel_shape = [1,3]>(x) v = Concat<axis = 1>(x, x)", lambda n, m: [random(n, 12, 16, m)], sizes=((8, 16), (1, 3), (3, 8)), least_m=3, high=16),
+    Case("long averages", "float[n,4,2,90] x", "float[n,4,2,2] y, float[n,24,2,90] z",
+         "y = AveragePool<kernel_shape = [1,75], strides = [1,15]>(x) z = Concat<axis = 1>(x, x, x, x, x, x)", lambda n, m: [random(n, 4, 2, 90)], sizes=((8, 1), (1, 1)), high=8),
 ]
