@@ -5,8 +5,8 @@
  * 3 x 3 with stride 2 takes a sixth of the time.
  *
  * The copies need memory: a pool is computed in parts of its planes, as many as it takes to need no
- * more than the rest of the program does. Where that is not possible it stays. So do means of
- * planes of varying size whose windows count different numbers of elements. */
+ * more than the rest of the program does. Where that is not possible it stays. What the windows of
+ * a mean count is summed up in the same way, of a plane of ones, where the size varies. */
 #include <math.h>
 
 #include "passes/executorch/liveness.h"
@@ -52,10 +52,10 @@ static Side read_side(const Graph *g, NodeId n, uint32_t k, bool mean) {
   return s;
 }
 
-/* All windows of a mean count the same elements, whatever the size. */
+/* All windows of a mean count the same number of elements, whatever the size. */
 static bool counts_alike(const Graph *g, NodeId n) {
   bool padded = node_entry(g, n, 3, 0, 0) != 0 || node_entry(g, n, 3, 1, 0) != 0;
-  return !node_absent(g, n, 6) || (!node_bool(g, n, 4) && (node_bool(g, n, 5) || !padded));
+  return !node_bool(g, n, 4) && (node_bool(g, n, 5) || !padded);
 }
 
 /* Floats, of a constant number of planes, or of samples with such a number. */
@@ -84,8 +84,6 @@ static bool read_pool(const Graph *g, NodeId n, Pool *p) {
   p->batch = varies ? type->dims[0] : 1;
   p->planes = dims_count(type->dims, varies, type->rank - 2);
   const Side *rows = &p->side[0], *columns = &p->side[1];
-  if (p->mean && !(sym_is_const(rows->in) && sym_is_const(columns->in)) && !counts_alike(g, n))
-    return false;
   int64_t places = sym_upper(&g->syms, rows->out);
   return rows->kernel <= KERNEL_MAX && columns->kernel <= KERNEL_MAX && places <= PLACES_MAX &&
          sym_upper(&g->syms, columns->out) <= PLACES_MAX / (places + 1);
@@ -98,12 +96,19 @@ static bool pads(const Pool *p) {
 /* A part of several samples is not in one piece. */
 static bool cuts(const Pool *p, int64_t parts) { return parts > 1 && (pads(p) || p->batch != 1); }
 
+/* Of means whose windows count different numbers of elements, depending on the size. */
+static bool counts_at_run(const Graph *g, const Pool *p) {
+  return p->mean && node_absent(g, p->node, 6) && !counts_alike(g, p->node) &&
+         !(sym_is_const(p->side[0].in) && sym_is_const(p->side[1].in));
+}
+
 /* Elements beside x and the result; a double, as paddings can make them more than can be counted.
  */
 static double extra(const Graph *g, const Pool *p, int64_t parts) {
   const Side *rows = &p->side[0], *columns = &p->side[1];
   const SymTable *t = &g->syms;
-  double planes = (double)(p->planes / parts) * (double)sym_upper(t, p->batch),
+  double planes = (double)(p->planes / parts) * (double)sym_upper(t, p->batch) +
+                  (double)counts_at_run(g, p),
          height = (double)sym_upper(t, rows->in), width = (double)sym_upper(t, columns->in),
          own = cuts(p, parts) ? planes * height * width : 0,
          high = height + (double)rows->padding + (double)rows->behind,
@@ -169,6 +174,23 @@ static int64_t counted(const Side *s, int64_t i, bool include_pad) {
   return (last < s->in ? last : s->in) - (first > 0 ? first : 0);
 }
 
+/* The same of all windows, [1, height, width]: sums of ones, where elements count, and zeros. */
+static ValueId counts_of_ones(Builder *b, const Pool *p, DType dtype) {
+  SymTable *t = &b->g->syms;
+  SymInt dims[3] = {1}, zeros[4];
+  for (uint32_t k = 0; k < 2; k++) {
+    const Side *s = &p->side[k];
+    int64_t counted_pad = node_bool(b->g, p->node, 5) ? s->padding : 0;
+    dims[1 + k] = sym_add(t, s->in, 2 * counted_pad);
+    zeros[2 - 2 * k] = s->padding - counted_pad;
+    zeros[3 - 2 * k] = s->behind - counted_pad;
+  }
+  ValueId x = build(b, OP_FULL, A_INTS(dims, 3), A_INT(1), A_DTYPE(dtype));
+  x = x ? build(b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(zeros, 4), A_FLOAT(0)) : 0;
+  x = x ? along(b, p, x, 1, 0, 1) : 0;
+  return x ? along(b, p, x, 0, 0, 1) : 0;
+}
+
 /* What sums are divided by, as a number or for each place. */
 static ValueId divisors(Builder *b, const Pool *p) {
   NodeId n = p->node;
@@ -177,7 +199,9 @@ static ValueId divisors(Builder *b, const Pool *p) {
   if (!node_absent(b->g, n, 6))
     return build_scalar(b, dtype, (double)node_int(b->g, n, 6));
   bool include_pad = node_bool(b->g, n, 5), equal = true;
-  if (!sym_is_const(rows->out) || !sym_is_const(columns->out))
+  if (counts_at_run(b->g, p))
+    return counts_of_ones(b, p, dtype);
+  if (!sym_is_const(rows->in) || !sym_is_const(columns->in))
     return build_scalar(b, dtype, (double)(rows->kernel * columns->kernel));
   int64_t count = rows->out * columns->out;
   double *each = ARENA_ARRAY(b->data, double, (size_t)count);
