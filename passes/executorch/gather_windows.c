@@ -243,7 +243,8 @@ static ValueId gathered_before(const Choice *c, uint32_t at) {
   const Candidate *wanted = &c->candidates[at];
   for (uint32_t i = at; i-- > 0 && at - i <= NEAR;) {
     const Candidate *other = &c->candidates[i];
-    if (!other->columns || !may_need_more(&other->w) ||
+    if (!other->columns || !may_need_more(&other->w) || other->at_once != wanted->at_once ||
+        other->position > wanted->position || /* nodes were put in another order */
         memcmp(&other->w.geometry, &wanted->w.geometry, sizeof(Geometry)) != 0)
       continue;
     uint32_t position = other->position;
