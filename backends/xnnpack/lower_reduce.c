@@ -292,12 +292,44 @@ static XnnId negated(XnnLowering *l, XnnId in) {
   return out;
 }
 
+/* Extremes of the two ends of an axis, which share an element where their number is odd, until one
+ * element is left. */
+static XnnId axis_extremes(XnnLowering *l, XnnNodeKind kind, XnnId in, uint32_t axis) {
+  for (uint32_t size = xl_ok(l) ? l->x.values[in].dims[axis] : 1; size > 1 && xl_ok(l);) {
+    uint32_t half = (size + 1) / 2;
+    XnnId first = xl_sliced(l, in, axis, 0, half),
+          second = xl_sliced(l, in, axis, size - half, half), out = xl_temp_like(l, first);
+    xl_binary(l, kind, first, second, out);
+    in = out;
+    size = half;
+  }
+  return in;
+}
+
+/* Dims of known sizes of a value that keeps several dynamic ones, which no reshape makes an image
+ * of: wherever they are stored. */
+static bool over_known(XnnLowering *l, const Reduction *r, bool least) {
+  if (!sym_is_const(r->reduced) || xl_dynamic_dim_count(l->g, r->x) < 2)
+    return false;
+  Permuted t = xl_permuted(l, r->x);
+  for (uint32_t i = 0; i < r->rank; i++)
+    for (uint32_t k = 0; reduces(r, i) && k <= t.more[i]; k++)
+      t.id = axis_extremes(l, least ? XNN_MINIMUM : XNN_MAXIMUM, t.id, t.axis[i] + k);
+  for (uint32_t i = r->rank; i-- > 0;) {
+    t.more[i] = reduces(r, i) ? 0 : t.more[i];
+    if (reduces(r, i) && !r->keep)
+      xl_move_entries(&t, i + 1, i);
+  }
+  xl_set_permuted(l, r->y, t);
+  return true;
+}
+
 void lower_maximum(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   OpId op = node_cget(g, n)->op;
   bool least = op == OP_AMIN || op == OP_MIN_DIM;
   Reduction r;
-  if (!xl_results_unused(l, n, 1) || !read_reduction(l, n, &r))
+  if (!xl_results_unused(l, n, 1) || !read_reduction(l, n, &r) || over_known(l, &r, least))
     return;
   XnnId in = together(l, &r), most = maxima(l, &r, least ? negated(l, in) : in);
   finish(l, &r, least ? negated(l, most) : most);
