@@ -544,3 +544,21 @@ def varying_extreme_cases():
         yield graph(f"{op}-joined", [node("Neg", ["x"], "m"), node("Transpose", ["m"], "t", perm=[0, 3, 4, 1, 2]), node("Reshape", ["t", "s"], "v"),
                                      node(op, ["v", "a"], keepdims=1)], joined, {"s": ints(0, 0, 0, 6), "a": ints(3)},
                     shapes={"x": ["n", 3, 2, "h", "w"]}, dims=image["dims"], opset=18)
+
+
+def varying_mean_cases():
+    """Means over three axes and more of a value that keeps several dynamic dims: of volumes and of groups, with all axes but the batch, and
+    of channels that a view has joined of three dims. Sums of as many as are known."""
+    own = np.random.default_rng(20261203)
+    sizes = ((2, 3, 4), (1, 2, 5), (3, 6, 2))
+    volumes = [{"x": own.standard_normal((n, 4, 3, h, w)).astype(np.float32)} for n, h, w in sizes]
+    volume = {"shapes": {"x": ["n", 4, 3, "h", "w"]}, "dims": {"n": "1..3", "h": "2..6", "w": "2..6"}, "opset": 18, "kernels": 0}
+    for axes in ((2, 3, 4), (1, 3, 4), (1, 2, 3), (1, 2, 3, 4)):
+        for keep in (0, 1):
+            yield single(f"ReduceMean-axes-{''.join(map(str, axes))}-{keep}", "ReduceMean", ["x", "a"], volumes, {"a": ints(*axes)}, keepdims=keep, **volume)
+    parts = [{"x": own.standard_normal((n, h, w, 2, 3, 2)).astype(np.float32)} for n, h, w in sizes]
+    for op in ("ReduceMean", "ReduceSum"):
+        yield graph(f"{op}-parts", [node("Reshape", ["x", "s"], "v"), node(op, ["v", "a"], "m", keepdims=1), node("Sub", ["v", "m"])], parts,
+                    {"s": ints(0, 0, 0, 12), "a": ints(3)}, **{**volume, "shapes": {"x": ["n", "h", "w", 2, 3, 2]}})
+        yield single(f"{op}-known-axes", op, ["x", "a"], parts, {"a": ints(3, 4, 5)}, keepdims=1,
+                     **{**volume, "shapes": {"x": ["n", "h", "w", 2, 3, 2]}})
