@@ -204,26 +204,51 @@ static Permuted axes_of_result(const Reduction *r, const Permuted *t, const uint
   return to;
 }
 
-/* One or two reduced dims of a value with two or more dynamic dims: the mean over the two axes
- * before the last in memory, one of which may be an extra axis of size 1. Both stay as axes of 1.
- */
+static uint32_t reduced_axes(const Reduction *r, const Permuted *t) {
+  uint32_t axes = 0;
+  for (uint32_t i = 0; i < r->rank; i++)
+    axes += reduces(r, i) ? 1u + t->more[i] : 0;
+  return axes;
+}
+
+/* Means over so many axes before the last one, two at a time: those that are left follow behind the
+ * ones that have become 1. */
+static void means_inside(XnnLowering *l, Permuted *t, uint32_t axes, uint32_t rank) {
+  t->id = xl_image_means(l, t->id);
+  uint32_t perm[XNN_MAX_RANK + 1], first = rank - 1 - axes;
+  for (uint32_t left = axes; left > 2; left -= 2) {
+    for (uint32_t i = 0; i < rank; i++)
+      perm[i] = i < first || i + 1 == rank ? i : first + (i - first + axes - 2) % axes;
+    xl_permute_axes(l, t, perm, rank);
+    t->id = xl_image_means(l, t->id);
+  }
+}
+
+/* Reduced dims of a value with two or more dynamic dims: the mean over the axes before the last in
+ * memory, at least two, one of which may be an extra axis of size 1. They stay as axes of 1. */
 static bool over_dynamic(XnnLowering *l, const Reduction *r, bool mean) {
   if (xl_dynamic_dim_count(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
     return false;
   Permuted t = xl_permuted(l, r->x);
-  uint32_t axes = 0, stored = r->rank;
-  for (uint32_t i = 0; i < r->rank; i++) {
-    axes += reduces(r, i) ? 1u + t.more[i] : 0;
+  uint32_t axes = reduced_axes(r, &t), stored = r->rank;
+  for (uint32_t i = 0; i < r->rank; i++)
     stored += t.more[i];
-  }
+  bool known = sym_is_const(r->reduced);
   if (axes == 1 && xl_rank(l, t.id) == stored)
     xl_add_axis(l, &t, r->rank);
-  if (!xl_ok(l) || axes > 2 || xl_rank(l, t.id) != stored + 2 - axes)
+  uint32_t rank = stored + (axes == 1);
+  if (!xl_ok(l) || (axes > 2 && !mean && !known) || xl_rank(l, t.id) != rank)
     return false;
-  uint32_t perm[XNN_MAX_RANK + 1], count = reduced_inside(l, r, &t, stored + 2 - axes, perm);
+  uint32_t perm[XNN_MAX_RANK + 1], count = reduced_inside(l, r, &t, rank, perm);
   xl_permute_axes(l, &t, perm, count);
   Permuted to = axes_of_result(r, &t, perm, count);
-  to.id = mean ? xl_image_means(l, t.id) : image_sums(l, t.id, r->reduced);
+  to.id = t.id;
+  if (mean || known)
+    means_inside(l, &to, axes, rank);
+  else
+    to.id = image_sums(l, t.id, r->reduced);
+  if (!mean && known)
+    to.id = xl_scaled(l, to.id, (double)r->reduced);
   xl_set_permuted(l, r->y, to);
   return true;
 }
@@ -292,12 +317,44 @@ static XnnId negated(XnnLowering *l, XnnId in) {
   return out;
 }
 
+/* Extremes of the two ends of an axis, which share an element where their number is odd, until one
+ * element is left. */
+static XnnId axis_extremes(XnnLowering *l, XnnNodeKind kind, XnnId in, uint32_t axis) {
+  for (uint32_t size = xl_ok(l) ? l->x.values[in].dims[axis] : 1; size > 1 && xl_ok(l);) {
+    uint32_t half = (size + 1) / 2;
+    XnnId first = xl_sliced(l, in, axis, 0, half),
+          second = xl_sliced(l, in, axis, size - half, half), out = xl_temp_like(l, first);
+    xl_binary(l, kind, first, second, out);
+    in = out;
+    size = half;
+  }
+  return in;
+}
+
+/* Dims of known sizes of a value that keeps several dynamic ones, which no reshape makes an image
+ * of: wherever they are stored. */
+static bool over_known(XnnLowering *l, const Reduction *r, bool least) {
+  if (!sym_is_const(r->reduced) || xl_dynamic_dim_count(l->g, r->x) < 2)
+    return false;
+  Permuted t = xl_permuted(l, r->x);
+  for (uint32_t i = 0; i < r->rank; i++)
+    for (uint32_t k = 0; reduces(r, i) && k <= t.more[i]; k++)
+      t.id = axis_extremes(l, least ? XNN_MINIMUM : XNN_MAXIMUM, t.id, t.axis[i] + k);
+  for (uint32_t i = r->rank; i-- > 0;) {
+    t.more[i] = reduces(r, i) ? 0 : t.more[i];
+    if (reduces(r, i) && !r->keep)
+      xl_move_entries(&t, i + 1, i);
+  }
+  xl_set_permuted(l, r->y, t);
+  return true;
+}
+
 void lower_maximum(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   OpId op = node_cget(g, n)->op;
   bool least = op == OP_AMIN || op == OP_MIN_DIM;
   Reduction r;
-  if (!xl_results_unused(l, n, 1) || !read_reduction(l, n, &r))
+  if (!xl_results_unused(l, n, 1) || !read_reduction(l, n, &r) || over_known(l, &r, least))
     return;
   XnnId in = together(l, &r), most = maxima(l, &r, least ? negated(l, in) : in);
   finish(l, &r, least ? negated(l, most) : most);

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from single_node import normal
+from single_node import ints, normal
 from xnnpack_nodes import HALF, graph, node, single
 
 # --- taps of convolutions ---
@@ -520,3 +520,45 @@ def large_pool_cases():
              node("MaxPool", ["d"], "p", kernel_shape=[5, 5], pads=[2] * 4), node("QuantizeLinear", ["p", "s", "z"], "r"),
              node("DequantizeLinear", ["r", "s", "z"])]
     yield graph("large-pool-codes", chain, image(1, 4, 8, 8), {"s": np.float32(0.03), "z": np.int8(3)})
+
+
+def varying_extreme_cases():
+    """Extremes over known sizes of a value of three sizes that vary, which no reshape makes an image of: also stored in another order, and
+    where a view has joined the dims."""
+    own = np.random.default_rng(20261202)
+    image = {"shapes": {"x": ["n", 5, "h", "w"]}, "dims": {"n": "1..3", "h": "2..6", "w": "2..6"}, "opset": 18}
+    feeds = [{"x": own.standard_normal((n, 5, h, w)).astype(np.float32)} for n, h, w in ((2, 3, 4), (1, 2, 5), (3, 6, 2))]
+    feeds[0]["x"][0, 4, 1, 2] = np.inf
+    kernel = (own.standard_normal((6, 5, 3, 3)) / 5).astype(np.float32)
+    for op in ("ReduceMax", "ReduceMin"):
+        for keep in (0, 1):
+            yield single(f"{op}-channels-{keep}", op, ["x", "a"], feeds, {"a": ints(1)}, keepdims=keep, kernels=0, **image)
+            yield graph(f"{op}-channels-conv-{keep}", [node("Conv", ["x", "w"], "c", pads=[1, 1, 1, 1]), node(op, ["c", "a"], "m", keepdims=keep),
+                                                       node("Neg", ["m"])], feeds, {"w": kernel, "a": ints(1)}, **image)
+        yield graph(f"{op}-permuted", [node("Transpose", ["x"], "t", perm=[0, 2, 3, 1]), node(op, ["t", "a"], "m", keepdims=1), node("Sub", ["t", "m"])],
+                    feeds, {"a": ints(3)}, **image)
+        five = [{"x": own.standard_normal((n, 3, h, w, 4)).astype(np.float32)} for n, h, w in ((2, 3, 4), (1, 2, 5), (3, 6, 2))]
+        yield single(f"{op}-two-dims", op, ["x", "a"], five, {"a": ints(1, 4)}, keepdims=0, opset=18, kernels=0, shapes={"x": ["n", 3, "h", "w", 4]},
+                     dims=image["dims"])
+        joined = [{"x": f["x"][..., :2].transpose(0, 1, 4, 2, 3).copy()} for f in five]
+        yield graph(f"{op}-joined", [node("Neg", ["x"], "m"), node("Transpose", ["m"], "t", perm=[0, 3, 4, 1, 2]), node("Reshape", ["t", "s"], "v"),
+                                     node(op, ["v", "a"], keepdims=1)], joined, {"s": ints(0, 0, 0, 6), "a": ints(3)},
+                    shapes={"x": ["n", 3, 2, "h", "w"]}, dims=image["dims"], opset=18)
+
+
+def varying_mean_cases():
+    """Means over three axes and more of a value that keeps several dynamic dims: of volumes and of groups, with all axes but the batch, and
+    of channels that a view has joined of three dims. Sums of as many as are known."""
+    own = np.random.default_rng(20261203)
+    sizes = ((2, 3, 4), (1, 2, 5), (3, 6, 2))
+    volumes = [{"x": own.standard_normal((n, 4, 3, h, w)).astype(np.float32)} for n, h, w in sizes]
+    volume = {"shapes": {"x": ["n", 4, 3, "h", "w"]}, "dims": {"n": "1..3", "h": "2..6", "w": "2..6"}, "opset": 18, "kernels": 0}
+    for axes in ((2, 3, 4), (1, 3, 4), (1, 2, 3), (1, 2, 3, 4)):
+        for keep in (0, 1):
+            yield single(f"ReduceMean-axes-{''.join(map(str, axes))}-{keep}", "ReduceMean", ["x", "a"], volumes, {"a": ints(*axes)}, keepdims=keep, **volume)
+    parts = [{"x": own.standard_normal((n, h, w, 2, 3, 2)).astype(np.float32)} for n, h, w in sizes]
+    for op in ("ReduceMean", "ReduceSum"):
+        yield graph(f"{op}-parts", [node("Reshape", ["x", "s"], "v"), node(op, ["v", "a"], "m", keepdims=1), node("Sub", ["v", "m"])], parts,
+                    {"s": ints(0, 0, 0, 12), "a": ints(3)}, **{**volume, "shapes": {"x": ["n", "h", "w", 2, 3, 2]}})
+        yield single(f"{op}-known-axes", op, ["x", "a"], parts, {"a": ints(3, 4, 5)}, keepdims=1,
+                     **{**volume, "shapes": {"x": ["n", "h", "w", 2, 3, 2]}})
