@@ -46,12 +46,23 @@ static void add_sizes(Factors *f, const Graph *g, ValueId v) {
     add_size(f, &g->syms, type->dims[i]);
 }
 
+/* False where it is too long a formula. */
+static bool product_of(SymTable *t, const Factors *f, SymInt *out) {
+  bool before = t->too_large;
+  t->too_large = false;
+  *out = sym_product(t, f->items, f->count);
+  bool fits = !t->too_large;
+  t->too_large = before;
+  return fits;
+}
+
 bool xl_guard(Graph *g, NodeId n, SymInt *guard) {
   Factors all = {.count = 0};
   FOR_OPERANDS(g, n, v, if (v) add_sizes(&all, g, v);)
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     add_sizes(&all, g, node_result(g, n, i));
-  *guard = sym_product(&g->syms, all.items, all.count);
+  if (!product_of(&g->syms, &all, guard))
+    return false;
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++) {
     Factors own = {.count = 0};
     add_sizes(&own, g, node_result(g, n, i));
