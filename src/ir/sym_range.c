@@ -283,7 +283,11 @@ static bool find_remainder(const SymTable *t, const SymExpr *sum, uint32_t of, R
   return found && r->divisor < SYM_SMALL && is_small(r->shift);
 }
 
-enum { MAX_REMAINDERS = 64 }; /* that are tried one by one */
+enum {
+  MAX_REMAINDERS = 64, /* that are tried one by one, */
+  MAX_STEPS = 1 << 14, /* and so many parts of a sum for all values of a symbol: 60 us */
+  MAX_SYMBOLS = 64
+};
 
 /* The value of a term where g's remainder is r; the term is mod(x, k), or floordiv(mod(x, k)*c + n,
  * d). */
@@ -385,6 +389,58 @@ static void widen(SymExpr *e, int64_t lo, int64_t hi) {
   e->hi = hi == INT64_MAX ? INT64_MAX : sym_sat_add(e->hi, hi);
 }
 
+/* The one symbol of v, or that of before; steps: parts that were looked at. False for a further
+ * symbol, or for too many parts. */
+static bool one_symbol(const SymTable *t, SymInt v, const SymExpr **symbol, uint32_t *steps) {
+  if (sym_is_const(v))
+    return true;
+  const SymExpr *e = sym_expr(t, v);
+  if (++*steps > MAX_STEPS)
+    return false;
+  if (e->kind == SYM_SYMBOL) {
+    bool same = !*symbol || *symbol == e;
+    *symbol = e;
+    return same;
+  }
+  for (uint32_t i = 0; i < e->count; i++)
+    if (!one_symbol(t, e->terms[i], symbol, steps))
+      return false;
+  return true;
+}
+
+static bool sum_at(const SymTable *t, const SymExpr *sum, const int64_t *values, int64_t *out) {
+  int64_t term;
+  *out = sum->constant;
+  for (uint32_t i = 0; i < sum->count; i++)
+    if (!sym_eval(t, sum->terms[i], values, &term) || !mul_i64(term, sum->coefficients[i], &term) ||
+        !add_i64(*out, term, out))
+      return false;
+  return true;
+}
+
+/* A sum of which the terms' ranges do not tell whether it is above 0, as the number of windows of
+ * an image that is padded up to whole ones: the range of all values of its only symbol. */
+static void try_all_values(const SymTable *t, SymExpr *e) {
+  const SymExpr *symbol = NULL;
+  uint32_t steps = 0;
+  int64_t values[MAX_SYMBOLS] = {0}, value, lo = INT64_MAX, hi = INT64_MIN;
+  for (uint32_t i = 0; i < e->count; i++)
+    if (!one_symbol(t, e->terms[i], &symbol, &steps))
+      return;
+  if (!symbol || symbol->index >= MAX_SYMBOLS || symbol->lo < 0 || symbol->hi > MAX_STEPS ||
+      symbol->hi - symbol->lo >= MAX_STEPS / steps)
+    return;
+  for (int64_t at = symbol->lo; at <= symbol->hi; at++) {
+    values[symbol->index] = at;
+    if (!sum_at(t, e, values, &value))
+      return;
+    lo = min_i64(lo, value);
+    hi = max_i64(hi, value);
+  }
+  e->lo = max_i64(e->lo, lo);
+  e->hi = min_i64(e->hi, hi);
+}
+
 /* Groups of terms that depend on each other have a narrower range than the sum of their ranges;
  * each term is in one group at most. */
 static void sum_range(const SymTable *t, SymExpr *e) {
@@ -406,6 +462,8 @@ static void sum_range(const SymTable *t, SymExpr *e) {
                     e->coefficients[i], &lo, &hi);
       widen(e, lo, hi);
     }
+  if (e->count > 1 && e->lo <= 0 && e->hi > 0)
+    try_all_values(t, e);
 }
 
 void sym_compute_range(const SymTable *t, SymExpr *e) {

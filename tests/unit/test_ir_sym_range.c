@@ -128,11 +128,34 @@ static void test_ranges_saturate(void **state) {
   sym_release(&t);
 }
 
+/* The windows of an image that is padded up to whole ones, W/4 of seven columns, one of which is
+ * cut by half: no two of the terms tell that one is left at every width. Two symbols are not tried.
+ */
+static void test_ranges_of_all_values(void **state) {
+  SymTable t;
+  t = (SymTable){0};
+  SymInt w = sym_symbol(&t, SV("w"), 32, 96, false), h = sym_symbol(&t, SV("h"), 32, 96, false),
+         parts = sym_add(&t, sym_mul(&t, sym_floordiv(&t, w, 4), 6), sym_floordiv(&t, w, 8)),
+         left = sym_sub(&t, sym_floordiv(&t, w, 4), sym_floordiv(&t, parts, 7));
+  int64_t lo = INT64_MAX, hi = INT64_MIN;
+  for (int64_t at = 32; at <= 96; at++) {
+    int64_t value = at / 4 - (at / 4 * 6 + at / 8) / 7;
+    lo = min_i64(lo, value);
+    hi = max_i64(hi, value);
+  }
+  assert_int_equal(lo, 1);
+  assert_int_equal(sym_lower(&t, left), lo);
+  assert_int_equal(sym_upper(&t, left), hi);
+  SymInt both = sym_sub(&t, sym_floordiv(&t, sym_add(&t, w, h), 4), sym_floordiv(&t, parts, 7));
+  assert_true(sym_lower(&t, both) <= 0);
+  sym_release(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ranges_of_related_terms), cmocka_unit_test(test_ranges_of_slices),
       cmocka_unit_test(test_ranges_of_remainders),    cmocka_unit_test(test_ranges_of_halves),
       cmocka_unit_test(test_quotient_of_quotient),    cmocka_unit_test(test_products_of_sums),
-      cmocka_unit_test(test_ranges_saturate)};
+      cmocka_unit_test(test_ranges_of_all_values),    cmocka_unit_test(test_ranges_saturate)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
