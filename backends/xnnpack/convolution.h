@@ -113,6 +113,10 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
  * way to compute it takes. */
 bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, double share, XnnId in);
 
+/* Computes a depthwise convolution of few channels on lines of the image as channels; false when
+ * that is not faster. */
+bool xl_by_lines(XnnLowering *l, NodeId n, const Convolution *c);
+
 /* Computes a dilated convolution, from in to out, both [n, h, w, c], without most of the taps that
  * meet padding; false when that is not faster. */
 bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);

@@ -204,6 +204,8 @@ bool xl_was_permuted(const XnnLowering *l, ValueId v, Permuted *t); /* also if i
 Permuted xl_permuted(XnnLowering *l, ValueId v);
 /* A new value for the result y, as t is. */
 XnnId xl_result_permuted(XnnLowering *l, ValueId y, Permuted t);
+/* An image in whatever order it has, each dim one axis. */
+Permuted xl_any_order(XnnLowering *l, ValueId x);
 /* x with its last dim last in memory, and as it was left otherwise. */
 Permuted xl_rows(XnnLowering *l, ValueId x);
 /* The order in which a node on these operands, whose result has that rank, is better computed than

@@ -344,6 +344,11 @@ static void on_varying_lines(XnnLowering *l, NodeId n, const Convolution *c, con
     add_pieces(l, n, c, pieces, count, t.id, result);
 }
 
+/* By nodes that need no NHWC. */
+static bool in_any_layout(XnnLowering *l, NodeId n, const Convolution *c) {
+  return xl_by_planar_patches(l, n, c) || xl_by_lines(l, n, c);
+}
+
 void lower_convolution(XnnLowering *l, NodeId n) {
   Convolution c;
   if (!read_convolution(l, n, &c))
@@ -362,7 +367,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
     on_varying_lines(l, n, &c, pieces, count, whole);
     return;
   }
-  if (xl_by_planar_patches(l, n, &c))
+  if (in_any_layout(l, n, &c))
     return;
   XnnId in = image_of(l, &c, x);
   Blocks blocks;

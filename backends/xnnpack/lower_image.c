@@ -53,31 +53,89 @@ static bool separates(const Pool *p) {
   return p->kernel[0] > 1 && p->kernel[1] > 1 && 2 * apart <= window;
 }
 
-/* The part of a window in one dim. */
-static Pool along(const Pool *p, uint32_t dim) {
+/* The part of a window in one dim, as that of dim `at`. */
+static Pool along(const Pool *p, uint32_t dim, uint32_t at) {
   Pool one = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
-  one.kernel[dim] = p->kernel[dim];
-  one.stride[dim] = p->stride[dim];
-  one.before[dim] = p->before[dim];
-  one.after[dim] = p->after[dim];
-  one.dilation[dim] = p->dilation[dim];
+  one.kernel[at] = p->kernel[dim];
+  one.stride[at] = p->stride[dim];
+  one.before[at] = p->before[dim];
+  one.after[at] = p->after[dim];
+  one.dilation[at] = p->dilation[dim];
   return one;
+}
+
+/* --- few channels ---
+ *
+ * XNNPACK pools several channels at a time, and few take as long as those. So columns become the
+ * channels of a pool along rows, and rows those of one along columns. */
+
+enum {
+  FEW_IN_NHWC = 2, /* channels that are worth three transposes, */
+  FEW = 6,         /* or one more than pooling in NHWC */
+  LEAST_LINE = 28
+};
+
+static bool is_by_lines(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  uint32_t few = xl_has_nhwc(l, x) ? FEW_IN_NHWC : FEW;
+  return xl_dim(l, x, 1) <= few && xl_dim(l, x, 3) >= LEAST_LINE && xl_dim(l, y, 2) >= LEAST_LINE &&
+         value_dtype(l->g, x) == DTYPE_F32;
+}
+
+/* Along dim 1 of an image; zeros: they are counted. dims become those of the result, of which dim 1
+ * has `size`. */
+static XnnId pool_line(XnnLowering *l, XnnNodeKind kind, Pool p, bool zeros, XnnId in,
+                       SymInt dims[4], SymInt size) {
+  if (zeros && p.before[0]) {
+    const XnnPad pad = {
+        .dims = dims, .rank = 4, .before = {0, p.before[0]}, .after = {0, p.before[0]}};
+    SymInt more[] = {dims[0], sym_add(&l->g->syms, dims[1], 2 * (int64_t)p.before[0]), dims[2],
+                     dims[3]};
+    XnnId padded = xl_sym_temp(l, 4, more);
+    xl_pad(l, in, &pad, padded);
+    in = padded;
+    p.after[0] -= p.before[0];
+    p.before[0] = 0;
+  }
+  dims[1] = size;
+  XnnId out = xl_sym_temp(l, 4, dims);
+  pool(l, kind, &p, in, out);
+  return out;
+}
+
+/* Of images [c, h, n, w], then [c, w, n, h]. */
+static void pool_lines(XnnLowering *l, XnnNodeKind kind, const Pool *p, bool zeros, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  Permuted t = xl_any_order(l, x);
+  SymInt dims[] = {value_dim(g, x, 1), value_dim(g, x, 2), value_dim(g, x, 0), value_dim(g, x, 3)};
+  xl_permute_axes(l, &t, (uint32_t[]){t.axis[1], t.axis[2], t.axis[0], t.axis[3]}, 4);
+  t.id = pool_line(l, kind, along(p, 0, 0), zeros, t.id, dims, value_dim(g, y, 2));
+  xl_permute_axes(l, &t, (uint32_t[]){0, 3, 2, 1}, 4);
+  dims[1] = dims[3];
+  dims[3] = value_dim(g, y, 2);
+  t.id = pool_line(l, kind, along(p, 1, 0), zeros, t.id, dims, value_dim(g, y, 3));
+  xl_set_permuted(l, y, (Permuted){.id = t.id, .axis = {2, 0, 3, 1}});
 }
 
 void lower_max_pool(XnnLowering *l, NodeId n) {
   Pool p;
   if (!xl_results_unused(l, n, 1) || !read_pool(l, n, 4, node_bool(l->g, n, 5), &p))
     return;
+  if (is_by_lines(l, n)) {
+    pool_lines(l, XNN_MAX_POOLING2D, &p, false, n);
+    return;
+  }
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
   XnnId in = xl_nhwc(l, x);
   if (separates(&p)) {
-    Pool columns = along(&p, 1);
+    Pool columns = along(&p, 1, 1);
     SymInt sizes[] = {value_dim(l->g, x, 0), value_dim(l->g, x, 2), value_dim(l->g, y, 3),
                       value_dim(l->g, x, 1)};
     XnnId narrow = xl_sym_temp(l, 4, sizes);
     pool(l, XNN_MAX_POOLING2D, &columns, in, narrow);
     in = narrow;
-    p = along(&p, 0);
+    p = along(&p, 0, 0);
   }
   pool(l, XNN_MAX_POOLING2D, &p, in, xl_result_nhwc(l, y));
 }
@@ -112,6 +170,10 @@ void lower_avg_pool(XnnLowering *l, NodeId n) {
   }
   if (!read_pool(l, n, 0, node_bool(g, n, 4), &p))
     return;
+  if (is_by_lines(l, n)) {
+    pool_lines(l, XNN_AVG_POOLING2D, &p, node_bool(g, n, 5), n);
+    return;
+  }
   XnnId in = xl_nhwc(l, node_value(g, n, 0));
   if (node_bool(g, n, 5))
     in = padded(l, n, in, &p);
@@ -132,6 +194,10 @@ void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
     if (to != 1 && (!sym_is_const(from) || !sym_is_const(to) || from % to != 0))
       xl_refuse(l, XNN_RULE_WINDOW, R_INT("dim", 2 + i), R_STR("sizes", "several"));
     p.kernel[i] = p.stride[i] = xl_dim(l, x, 2 + i) / xl_dim(l, y, 2 + i);
+  }
+  if (xl_ok(l) && !whole && is_by_lines(l, n)) {
+    pool_lines(l, XNN_AVG_POOLING2D, &p, false, n);
+    return;
   }
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
   if (!xl_ok(l))

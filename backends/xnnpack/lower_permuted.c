@@ -145,6 +145,15 @@ XnnId xl_result_permuted(XnnLowering *l, ValueId y, Permuted t) {
 
 /* --- operands --- */
 
+Permuted xl_any_order(XnnLowering *l, ValueId x) {
+  if (!xl_has_permuted(l, x) && xl_has_nhwc(l, x))
+    return (Permuted){.id = xl_nhwc(l, x), .axis = {0, 3, 1, 2}};
+  Permuted t = xl_permuted(l, x);
+  if (xl_rank(l, t.id) == 4 && !xl_is_unmerged(&t, 4))
+    return t;
+  return (Permuted){.id = xl_plain(l, x), .axis = {0, 1, 2, 3}};
+}
+
 Permuted xl_rows(XnnLowering *l, ValueId x) {
   uint32_t rank = value_rank(l->g, x), perm[XNN_MAX_RANK], count = 0;
   Permuted t = xl_permuted(l, x);

@@ -14,6 +14,7 @@ import numpy as np
 import single_node
 from single_node import ints, normal
 from xnnpack_nodes import HALF, chain, graph, node, single
+from xnnpack_ops_lines import line_cases
 from xnnpack_ops_windows import (box_cases, ceil_pool_cases, channel_cases, column_cases, dynamic_phase_cases, eighth_cases, gathered_cases,
                                  large_pool_cases, phase_cases, pick_cases, plane_cases, resampling_cases, runtime_weight_cases, strip_cases,
                                  tap_cases, tile_cases, varying_extreme_cases, varying_mean_cases, volume_cases, window_cases)
@@ -566,7 +567,7 @@ FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cas
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
             volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases,
             block_cases, box_cases, selected_cases, between_product_cases, dynamic_phase_cases, large_pool_cases, varying_row_cases,
-            varying_extreme_cases, varying_mean_cases)
+            varying_extreme_cases, varying_mean_cases, line_cases)
 
 
 def main():
