@@ -132,4 +132,14 @@ CASES = [
          "u = MaxPool<kernel_shape = [1,3]>(x) v = Concat<axis = 1>(x, x)", lambda n, m: [random(n, 12, 16, m)], sizes=((8, 16), (1, 3), (3, 8)), least_m=3, high=16),
     Case("long averages", "float[n,4,2,90] x", "float[n,4,2,2] y, float[n,24,2,90] z",
          "y = AveragePool<kernel_shape = [1,75], strides = [1,15]>(x) z = Concat<axis = 1>(x, x, x, x, x, x)", lambda n, m: [random(n, 4, 2, 90)], sizes=((8, 1), (1, 1)), high=8),
+    # Images that are resized to sizes that vary: in NHWC, and of few channels; by size, by a scale, along one dim alone, and the nearest pixels.
+    *(Case(f"resized images: {name}", f"float[{x}] x, float[1,1,{z}] z", f"float[{y}] y, float[{y}] w, float[{y}] u", 
+           's = Shape<start = 2>(z) y = Resize<mode = "linear", axes = [2, 3]>(x, , , s) w = Resize<mode = "linear", axes = [2, 3], coordinate_transformation_mode = "align_corners">(x, , , s) '
+           'u = Resize<mode = "nearest", axes = [2, 3], coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(x, , , s)',
+           lambda n, m, x=x, z=z: [random(*({"n": n, "m": m}.get(d) or int(d) for d in f.split(","))) / 8 for f in (x, f"1,1,{z}")], sizes=sizes, high=64, opset=19)
+      for name, x, z, y, sizes in (("channels", "2,9,n,m", "m,n", "2,9,m,n", ((40, 33), (1, 1), (5, 17), (64, 1))), ("few channels", "1,3,n,90", "m,100", "1,3,m,100", ((64, 60), (1, 2), (7, 1))),
+                                      ("height", "n,16,m,20", "n,20", "n,16,n,20", ((20, 40), (2, 1), (3, 64))))),
+    Case("images resized by a scale", "float[1,12,n,m] x", "float[1,12,a,b] y, float[1,12,a,b] z", "s = Constant<value = float[4] {1, 1, 1.5, 1.5}>() "
+         'y = Resize<mode = "linear">(x, , s) z = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(x, , s)',
+         lambda n, m: [random(1, 12, n, m) / 8], sizes=((40, 30), (1, 1), (6, 7)), high=40),
 ]
