@@ -486,6 +486,15 @@ void lower_index(XnnLowering *l, NodeId n) {
 
 /* --- log softmax --- */
 
+/* The sums of an image [outer, reduced, 1, inner] as [outer, 1, 1, inner]. */
+static XnnId sums_of_powers(XnnLowering *l, const Reduction *r, XnnId image) {
+  if (r->inner != 1)
+    return image_sums(l, image, r->reduced);
+  SymInt rows[] = {r->outer, r->reduced};
+  XnnId sums = xl_row_sums(l, xl_reshaped(l, image, rows, 2), rows, 1, 0);
+  return xl_reshaped(l, sums, (SymInt[]){r->outer, 1, 1, 1}, 4);
+}
+
 /* d - log(sum(exp(d))) with d = x less its maximum: the logarithm of a softmax would lose small
  * probabilities. */
 void lower_log_softmax(XnnLowering *l, NodeId n) {
@@ -503,7 +512,7 @@ void lower_log_softmax(XnnLowering *l, NodeId n) {
         y = xl_temp_like(l, image);
   xl_binary(l, XNN_SUBTRACT, image, most, shifted);
   xl_unary(l, XNN_EXP, shifted, powers);
-  XnnId sums = image_sums(l, powers, r.reduced), logs = xl_temp_like(l, sums);
+  XnnId sums = sums_of_powers(l, &r, powers), logs = xl_temp_like(l, sums);
   xl_unary(l, XNN_LOG, sums, logs);
   xl_binary(l, XNN_SUBTRACT, shifted, logs, y);
   xl_reshape_to(l, y, r.y, xl_result(l, r.y));
