@@ -555,21 +555,11 @@ static const BackendSetting settings[] = {
 };
 
 /* What it takes better in the form that these passes give it. */
-static const char *const wanted_passes[] = {"recover_dynamic",
-                                            "move_quantized",
-                                            "unify_channels",
-                                            "hoist_products",
-                                            "crop_convolutions",
-                                            "gather_rows",
-                                            "gather_pixels",
-                                            "guard_softmax",
-                                            "recover_group_norm",
-                                            "recover_channel_windows",
-                                            "fold_weights",
-                                            "raise_views",
-                                            "recover_bias",
-                                            "recover_resampling",
-                                            NULL};
+static const char *const wanted_passes[] = {
+    "recover_dynamic",   "move_quantized",     "unify_channels",          "hoist_products",
+    "crop_convolutions", "gather_rows",        "gather_pixels",           "round_comparisons",
+    "guard_softmax",     "recover_group_norm", "recover_channel_windows", "fold_weights",
+    "raise_views",       "recover_bias",       "recover_resampling",      NULL};
 
 const Backend backend_xnnpack = {.name = "xnnpack",
                                  .id = XNN_BACKEND_ID,

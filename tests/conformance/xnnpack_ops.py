@@ -562,12 +562,22 @@ def varying_row_cases():
                     shapes={"x": ["n", 8, "h", "w"]}, dims={"n": "1..3", "h": "1..6", "w": "1..6"})
 
 
+def comparison_cases():
+    """Comparisons with numbers as floats, of equal, neighbouring, very small, large and infinite ones."""
+    numbers = np.array([0, -0.0, 1e-37, -1e-37, 0.5, np.nextafter(np.float32(0.5), np.float32(1)), np.nextafter(np.float32(0.5), np.float32(0)), 3e38, -3e38, np.inf, -np.inf, 2, -2],
+                       np.float32)
+    feeds = {"x": np.concatenate([numbers, np.random.default_rng(20261205).standard_normal(51).astype(np.float32)]).reshape(4, 16)}
+    for op in ("Greater", "GreaterOrEqual", "Less", "LessOrEqual"):
+        for number in (0, 0.5, -2, 3e38):
+            yield graph(f"{op}-{number}", [node(op, ["x", "c"], "b"), node("Cast", ["b"], to=1)], feeds, {"c": np.float32(number)})
+
+
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
             position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
             volume_cases, tile_cases, eighth_cases, gathered_cases, resampling_cases, strip_cases, ceil_pool_cases, pick_cases, rank_cases,
             block_cases, box_cases, selected_cases, between_product_cases, dynamic_phase_cases, large_pool_cases, varying_row_cases,
-            varying_extreme_cases, varying_mean_cases, line_cases)
+            varying_extreme_cases, varying_mean_cases, line_cases, comparison_cases)
 
 
 def main():
