@@ -4,7 +4,7 @@
  * where column k of the result is i[k] + f[k] of x, and j the next one. The runtime's kernel takes
  * 10 ns for an element, a gather copies 4 elements of a row in one; the sums and permutes are those
  * of a backend (ExecuTorch 1.4.1). Of few channels [n, c, w, h], then [n, c, h, w] are gathered.
- * Sizes that are multiples a backend knows how to fill. Columns of images that are gathered for
+ * Known sizes, and multiples, a backend resizes to itself. Columns of images that are gathered for
  * themselves, as nearest ones by size are, are gathered in these orders, too. */
 #include "ir/builder.h"
 #include "ir/match.h"
@@ -82,15 +82,14 @@ static bool read_resized(Graph *g, NodeId n, Resized *r) {
     if (!read_line(g, n, r, i))
       return false;
   const Line *h = &r->line[0], *w = &r->line[1];
-  bool fixed =
-      sym_is_const(h->in) && sym_is_const(w->in) && sym_is_const(h->out) && sym_is_const(w->out);
-  return !fixed && (r->corners || !is_multiple(t, h) || !is_multiple(t, w));
+  if (sym_is_const(h->out) && sym_is_const(w->out))
+    return false;
+  return r->corners || !is_multiple(t, h) || !is_multiple(t, w);
 }
 
 /* --- along one dim --- */
 
-/* The places in x of those of the result, f32 [out]: a fraction of two integers, of which floats
- * hold those of sizes up to 4,096 exactly. */
+/* The places in x of those of the result, f64 [out]. */
 static ValueId places_of(Builder *b, const Resized *r, const Line *l) {
   SymTable *t = &b->g->syms;
   SymInt first = 0, step = l->numerator, by = l->denominator;
@@ -99,7 +98,7 @@ static ValueId places_of(Builder *b, const Resized *r, const Line *l) {
     step = sym_mul(t, step, 2);
     by = sym_mul(t, by, 2);
   }
-  ValueId at = build(b, OP_ARANGE, A_INT(l->out), A_DTYPE(DTYPE_F32));
+  ValueId at = build(b, OP_ARANGE, A_INT(l->out), A_DTYPE(DTYPE_F64));
   at = build(b, OP_MUL_SCALAR, A_VAL(at), A_INT(step));
   if (first != 0)
     at = build(b, OP_ADD_SCALAR, A_VAL(at), A_INT(first));
@@ -127,7 +126,7 @@ static ValueId along(Builder *b, const Resized *r, const Line *l, ValueId x, int
   ValueId at = places_of(b, r, l);
   if (!r->bilinear)
     return gathered(b, x, dim, at);
-  ValueId share = build(b, OP_REMAINDER_SCALAR, A_VAL(at), A_INT(1)),
+  ValueId share = build_cast(b, build(b, OP_REMAINDER_SCALAR, A_VAL(at), A_INT(1)), DTYPE_F32),
           other = build(b, OP_RSUB_SCALAR, A_VAL(share), A_INT(1)),
           before = weighted(b, gathered(b, x, dim, at), other, dim),
           behind = weighted(b, gathered(b, x, dim, build_unary(b, OP_CEIL, at)), share, dim);
